@@ -1,0 +1,86 @@
+# Everything that `make` sets up lives in .venv and target; results go to out. `make clean` removes them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+CARGO_DENY_VERSION := 0.20.2
+
+# One interpreter for every build, so that cargo and maturin share their work; an active environment of the user's is left alone.
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PYO3_PYTHON := $(VIRTUAL_ENV)/bin/python
+unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
+
+UV := .venv/bin/uv
+# --inexact keeps what the lock file does not name: pip, uv and the native module.
+SYNC := $(UV) sync --frozen --inexact --no-install-project
+NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs crates/*/src))
+
+help: ## List the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+demo: build ## Set up, compare CUBIC and NewReno on two scenarios, write a report
+	.venv/bin/astraea run three-flows --cc cubic,newreno --trials 2 --out out/demo/three-flows
+	.venv/bin/astraea run cellular --cc cubic,newreno --out out/demo/cellular
+	.venv/bin/astraea report out/demo/three-flows out/demo/cellular --out out/demo/report.html
+
+build: .venv/.stamp-native ## Set up the environment and build .venv/bin/astraea
+
+test: .venv/.stamp-native .venv/.stamp-dev ## Set up and run every check and every test
+	@tools/system-packages.sh test
+	@$(MAKE) --no-print-directory lint
+	cargo test --locked --workspace
+	.venv/bin/pytest -n auto
+
+lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-deny ## Check format, lints, types, licences
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	.venv/bin/cargo-deny --locked check bans licenses sources
+	$(UV) lock --quiet --check
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/stubtest astraea._native
+
+format: .venv/.stamp-dev ## Format the code and apply the safe fixes
+	cargo fmt --all
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+
+bench: build ## Measure how fast the simulator is on this machine
+	.venv/bin/astraea bench sim
+
+docs: .venv/.stamp-dev ## Build the user guide and the crates' documentation
+	.venv/bin/zensical build --clean --strict
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+clean: ## Remove everything that make has built, and the results of the demo
+	rm -rf .venv .cache target out python/astraea/_native*.so
+
+# Packages of the system are looked for before anything else is made, and only then: a stamp cannot know that one went away.
+$(UV):
+	@tools/system-packages.sh build
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/.stamp-python: pyproject.toml uv.lock | $(UV)
+	$(SYNC) --no-dev --group build
+	@touch $@
+
+.venv/.stamp-dev: pyproject.toml uv.lock | .venv/.stamp-python
+	$(SYNC)
+	@touch $@
+
+# Offline and with the group named, so that nothing is installed here that the lock file does not name.
+.venv/.stamp-native: .venv/.stamp-python $(NATIVE_SOURCES)
+	UV_OFFLINE=1 .venv/bin/maturin develop --release --locked --uv --group build
+	@touch $@
+
+# No registry carries a ready-made cargo-deny. Unoptimised it compiles in under a minute and checks in under a second.
+.venv/.stamp-deny: | .venv/.stamp-dev
+	cargo install --quiet --locked --root .venv --version $(CARGO_DENY_VERSION) --target-dir target/cargo-deny \
+		--config profile.release.opt-level=0 --config profile.release.lto=false cargo-deny
+	@rm -rf target/cargo-deny
+	@touch $@
+
+.PHONY: help demo build test lint format bench docs clean
