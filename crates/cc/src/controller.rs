@@ -1,0 +1,114 @@
+//! The interface between a transport and a congestion controller.
+
+use crate::{Nanos, RateSample, Rtt};
+
+/// What one arriving acknowledgement tells the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Arrival time.
+    pub now: Nanos,
+    /// Payload bytes that this acknowledgement covers for the first time.
+    pub acked: u64,
+    /// Send time of the newest packet that it covers.
+    pub sent_at: Nanos,
+    /// Round-trip sample of that packet, if it is usable (Karn's rule).
+    pub rtt: Option<Nanos>,
+    /// Delivery-rate sample (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
+    pub rate: RateSample,
+    /// Payload bytes in flight after this acknowledgement and before anything new is sent.
+    pub in_flight: u64,
+    /// Whether the window, and not the application or pacing, held the sender back since the previous acknowledgement.
+    pub cwnd_limited: bool,
+    /// Whether the sender is repairing a loss: packets sent before the last congestion event are still outstanding.
+    /// False after a retransmission timeout, which is repaired in slow start.
+    pub in_recovery: bool,
+    /// Newly acknowledged payload bytes that carried a congestion-experienced mark (RFC 3168).
+    pub ce_marked: u64,
+}
+
+/// Packets newly declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// Time of detection.
+    pub now: Nanos,
+    /// Payload bytes declared lost by this detection.
+    pub lost: u64,
+    /// Payload bytes in flight after they were removed.
+    pub in_flight: u64,
+}
+
+/// Why a sender takes the network to be congested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A packet was declared lost.
+    Loss,
+    /// A congestion-experienced mark was echoed (RFC 3168 §6.1.2).
+    Ecn,
+}
+
+/// The start of a recovery period: reported at most once a round trip, however many packets are lost in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// Time of detection.
+    pub now: Nanos,
+    /// What happened.
+    pub signal: Signal,
+    /// Payload bytes that were in flight before the acknowledgement that revealed the loss (`FlightSize` of RFC 5681).
+    pub flight_size: u64,
+    /// Send time of the packet that was lost or marked.
+    pub sent_at: Nanos,
+}
+
+/// A congestion controller.
+///
+/// The transport calls the `on_*` methods in the order of the events and then reads [`cwnd`](Controller::cwnd) and
+/// [`pacing_rate`](Controller::pacing_rate). For one acknowledgement the order is: [`on_loss`](Controller::on_loss) and
+/// [`on_congestion`](Controller::on_congestion) if it reveals a loss, then [`on_ack`](Controller::on_ack).
+pub trait Controller {
+    /// A packet of `bytes` payload left at `now`; `in_flight` includes it.
+    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
+        let _ = (now, bytes, in_flight);
+    }
+
+    /// An acknowledgement arrived. `rtt` already includes its sample.
+    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt);
+
+    /// Packets were declared lost (each detection, unlike [`on_congestion`](Controller::on_congestion)).
+    fn on_loss(&mut self, loss: &Loss) {
+        let _ = loss;
+    }
+
+    /// A recovery period begins.
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// The retransmission timer expired (RFC 6298): everything in flight is taken to be lost.
+    fn on_timeout(&mut self, now: Nanos, flight_size: u64);
+
+    /// The loss that began the present recovery period turned out to be reordering.
+    fn on_spurious_congestion(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
+    /// The application has data again after the connection was idle for `idle` (nothing in flight).
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        let _ = (now, idle);
+    }
+
+    /// When [`on_timer`](Controller::on_timer) wants to be called next, if at all. Read after every other call.
+    fn next_timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The time asked for by [`next_timer`](Controller::next_timer) has come.
+    fn on_timer(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
+    /// Congestion window: upper bound of payload bytes in flight.
+    fn cwnd(&self) -> u64;
+
+    /// Pacing rate in payload bit/s, or `None` to send as soon as the window allows.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,252 @@
+//! CUBIC (RFC 9438) with the slow start of `HyStart++` (RFC 9406).
+
+use crate::newreno::MIN_RTO;
+use crate::{Ack, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
+
+/// Constants of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicConfig {
+    /// Scale C of the cubic, in segments/s³ (RFC 9438 §5.1).
+    pub c: f64,
+    /// Part of the window that is kept after congestion (§4.6).
+    pub beta: f64,
+    /// Give up more of the window when the path seems to have shrunk (§4.7).
+    pub fast_convergence: bool,
+    /// `HyStart++` in the initial slow start (§4.10 recommends it); otherwise that of RFC 5681.
+    pub hystart: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
+    }
+}
+
+/// CUBIC: the window is a cubic function of the time since the last congestion, flat where that happened.
+///
+/// Windows are segments as `f64`, in the notation of RFC 9438. Where the RFC leaves a choice:
+///
+/// * the reduction starts from the flight (§4.6), but never from more than the window;
+/// * slow start outside the initial one, whose threshold is known, is that of RFC 5681, counted in bytes;
+/// * after an idle period longer than a retransmission timeout the window restarts as in RFC 5681 §4.1 and the next
+///   congestion avoidance begins a new epoch; shorter pauses and application-limited times shift the epoch (§5.8);
+/// * in the Reno-friendly region an acknowledgement never shrinks the window to `W_est`;
+/// * marks (RFC 3168) reduce the window as losses do, but down to one segment (§4.6).
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    /// Payload bytes in a segment.
+    mss: f64,
+    /// Reno-friendly growth in segments per round trip (§4.3).
+    alpha: f64,
+    state: State,
+    /// Before the last reduction, for when it turns out to have been spurious (§4.9).
+    undo: Option<State>,
+    hystart: HyStart,
+    /// Nothing has been acknowledged since the last timeout.
+    timed_out: bool,
+    last_ack: Nanos,
+    rto: Nanos,
+}
+
+/// Windows in segments.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    cwnd: f64,
+    ssthresh: f64,
+    /// Window at the last congestion, possibly lowered by fast convergence; 0 when it is not known.
+    w_max: f64,
+    /// Window when `ssthresh` was last set.
+    cwnd_prior: f64,
+    /// The present stage of congestion avoidance, from its first acknowledgement.
+    epoch: Option<Epoch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Later than the true start by the time that the sender did not use its window.
+    start: Nanos,
+    /// Seconds until the cubic reaches `w_max`.
+    k: f64,
+    /// Window that Reno would have.
+    w_est: f64,
+}
+
+impl Epoch {
+    /// Without a `w_max` to return to (after `HyStart++` or a timeout, §4.8 and §4.10) the cubic is flat at the present
+    /// window and turns up at once.
+    #[cold]
+    fn begin(now: Nanos, cwnd: f64, w_max: &mut f64, c: f64) -> Self {
+        *w_max = w_max.max(cwnd);
+        Self { start: now, k: libm::cbrt((*w_max - cwnd) / c), w_est: cwnd }
+    }
+}
+
+impl Cubic {
+    /// A connection that begins, with segments of `mss` payload bytes (at least 1).
+    pub fn new(config: CubicConfig, mss: u32) -> Self {
+        let mss = mss.max(1);
+        Self {
+            config,
+            mss: f64::from(mss),
+            alpha: 3.0 * (1.0 - config.beta) / (1.0 + config.beta),
+            state: State {
+                cwnd: f64::from(INITIAL_WINDOW),
+                ssthresh: f64::INFINITY,
+                w_max: 0.0,
+                cwnd_prior: 0.0,
+                epoch: None,
+            },
+            undo: None,
+            hystart: HyStart::new(mss, false),
+            timed_out: false,
+            last_ack: 0,
+            rto: Rtt::default().retransmission_timeout(MIN_RTO),
+        }
+    }
+
+    /// Slow-start threshold in segments, infinite before the first congestion.
+    pub fn ssthresh(&self) -> f64 {
+        self.state.ssthresh
+    }
+
+    /// `W_max` in segments: where the cubic is flat; `None` while it is not known.
+    pub fn w_max(&self) -> Option<f64> {
+        (self.state.w_max > 0.0).then_some(self.state.w_max)
+    }
+
+    /// Slow start (§4.10). Returns the acknowledged bytes that are left for congestion avoidance.
+    fn slow_start(&mut self, ack: &Ack, acked: f64) -> f64 {
+        let state = &mut self.state;
+        if self.config.hystart && state.ssthresh == f64::INFINITY {
+            let growth = self.hystart.on_ack(ack);
+            if self.hystart.phase() == HyStartPhase::Done {
+                state.ssthresh = state.cwnd;
+                state.cwnd_prior = state.cwnd;
+                return acked;
+            }
+            if ack.cwnd_limited {
+                state.cwnd += growth as f64 / self.mss;
+            }
+            return 0.0;
+        }
+        if !ack.cwnd_limited {
+            return 0.0;
+        }
+        let room = state.ssthresh - state.cwnd;
+        let segments = acked / self.mss;
+        if segments < room {
+            state.cwnd += segments;
+            return 0.0;
+        }
+        state.cwnd = state.ssthresh;
+        acked - room * self.mss
+    }
+
+    /// Congestion avoidance (§4.2 to §4.5).
+    #[inline]
+    fn avoid_congestion(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) {
+        let CubicConfig { c, .. } = self.config;
+        let State { cwnd, w_max, cwnd_prior, epoch, .. } = &mut self.state;
+        let epoch = epoch.get_or_insert_with(|| Epoch::begin(ack.now, *cwnd, w_max, c));
+        let w_cubic = |t: f64| c * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + *w_max;
+        let t = (ack.now - epoch.start) as f64 * 1e-9;
+        let srtt = rtt.smoothed() as f64 * 1e-9;
+        // Part of a window, and so of a round trip, that this acknowledgement covers.
+        let part = (acked / (*cwnd * self.mss)).min(1.0);
+
+        let alpha = if epoch.w_est >= *cwnd_prior { 1.0 } else { self.alpha };
+        let w_est = epoch.w_est + alpha * part;
+        if w_cubic(t) < w_est {
+            *cwnd = cwnd.max(w_est);
+        } else {
+            let target = w_cubic(t + srtt).max(*cwnd).min(1.5 * *cwnd);
+            *cwnd += (target - *cwnd) * part;
+        }
+        epoch.w_est = w_est;
+    }
+
+    /// Remembers the state, then sets `w_max` (§4.7) and `ssthresh` (§4.6). Returns `ssthresh` without its floor.
+    fn reduce(&mut self, flight_size: u64) -> f64 {
+        self.undo = Some(self.state);
+        let CubicConfig { beta, fast_convergence, .. } = self.config;
+        let state = &mut self.state;
+        let shrinking = fast_convergence && state.cwnd < state.w_max;
+        state.w_max = if shrinking { state.cwnd * (1.0 + beta) / 2.0 } else { state.cwnd };
+        state.cwnd_prior = state.cwnd;
+        state.epoch = None;
+        let reduced = beta * state.cwnd.min(flight_size as f64 / self.mss);
+        state.ssthresh = reduced.max(2.0);
+        reduced
+    }
+}
+
+impl Controller for Cubic {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        let since_last = ack.now.saturating_sub(self.last_ack);
+        self.last_ack = ack.now;
+        self.rto = rtt.retransmission_timeout(MIN_RTO);
+        self.timed_out &= ack.acked == 0;
+        let mut acked = ack.acked as f64;
+        if self.state.cwnd < self.state.ssthresh {
+            acked = self.slow_start(ack, acked);
+            if acked <= 0.0 {
+                return;
+            }
+        }
+        if ack.in_recovery {
+            return;
+        }
+        if ack.cwnd_limited {
+            self.avoid_congestion(ack, acked, rtt);
+        } else if let Some(epoch) = &mut self.state.epoch {
+            epoch.start = (epoch.start + since_last).min(ack.now);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let reduced = self.reduce(event.flight_size);
+        match event.signal {
+            Signal::Loss => self.state.cwnd = reduced.max(2.0),
+            Signal::Ecn => {
+                self.state.cwnd = reduced.max(1.0);
+                self.undo = None;
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Nanos, flight_size: u64) {
+        // RFC 5681 §3.1: ssthresh is kept when the same data times out again.
+        if !self.timed_out {
+            self.reduce(flight_size);
+        }
+        self.state.cwnd = 1.0;
+        self.state.w_max = 0.0;
+        self.timed_out = true;
+    }
+
+    fn on_spurious_congestion(&mut self, _now: Nanos) {
+        if let Some(before) = self.undo.take()
+            && self.state.cwnd < self.state.cwnd_prior
+        {
+            self.state = before;
+        }
+    }
+
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        let restart = f64::from(INITIAL_WINDOW);
+        if idle > self.rto && self.state.cwnd > restart {
+            self.state.cwnd = restart;
+            self.state.epoch = None;
+        } else if let Some(epoch) = &mut self.state.epoch {
+            epoch.start = (epoch.start + idle).min(now);
+        }
+        self.last_ack = now;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        (self.state.cwnd * self.mss + 0.5) as u64
+    }
+}

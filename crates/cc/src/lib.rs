@@ -1,0 +1,48 @@
+//! Congestion controllers, sans-I/O.
+//!
+//! A [`Controller`] has no clock, no socket and no randomness of its own: the transport that owns it reports what it
+//! sent, what was acknowledged and what was lost, with the time as an argument, and asks for a window and a pacing
+//! rate. The same code therefore runs in the simulator, behind a real socket and in a test that feeds it by hand.
+//!
+//! # Units
+//!
+//! * time: integer nanoseconds ([`Nanos`]) since an arbitrary origin;
+//! * windows, bytes in flight, bytes acknowledged: payload bytes (headers do not count);
+//! * rates: payload bits per second, `f64`.
+
+mod constant;
+mod controller;
+mod cubic;
+mod hystart;
+mod minmax;
+mod newreno;
+mod rate;
+mod round;
+mod rtt;
+mod scheme;
+
+pub use constant::{ConstantRate, ConstantWindow};
+pub use controller::{Ack, Congestion, Controller, Loss, Signal};
+pub use cubic::{Cubic, CubicConfig};
+pub use hystart::{HyStart, HyStartPhase};
+pub use minmax::WindowedExtremum;
+pub use newreno::NewReno;
+pub use rate::{RateSample, RateSampler, SendStamp};
+pub use round::RoundCounter;
+pub use rtt::Rtt;
+pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, build};
+
+/// Time or duration in integer nanoseconds.
+pub type Nanos = u64;
+
+/// One millisecond.
+pub const MILLISECOND: Nanos = 1_000_000;
+
+/// One second.
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// Payload of a full-sized segment in bytes: a 1500-byte IP packet less IPv4, TCP and timestamp option (52 bytes).
+pub const MSS: u32 = 1448;
+
+/// Initial window in segments (RFC 6928).
+pub const INITIAL_WINDOW: u32 = 10;

@@ -1,0 +1,290 @@
+//! The schemes that a user can name, their parameters, and controllers built from them.
+
+mod any;
+mod error;
+mod manual;
+
+pub use any::AnyController;
+pub use error::SchemeError;
+pub use manual::Manual;
+
+use crate::{ConstantRate, ConstantWindow, Cubic, CubicConfig, NewReno};
+use error::nearest;
+
+/// Unit of a parameter that is either 0 or 1.
+const SWITCH: &str = "0 or 1";
+
+/// A number that a user can set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Name, in `snake_case`.
+    pub name: &'static str,
+    /// Value unless set.
+    pub default: f64,
+    /// Smallest value allowed.
+    pub min: f64,
+    /// Largest value allowed.
+    pub max: f64,
+    /// Unit, `"1"` for a plain number, `"0 or 1"` for a switch.
+    pub unit: &'static str,
+    /// One line on what it does.
+    pub doc: &'static str,
+}
+
+impl Parameter {
+    const fn switch(name: &'static str, default: f64, doc: &'static str) -> Self {
+        Self { name, default, min: 0.0, max: 1.0, unit: SWITCH, doc }
+    }
+
+    /// Whether the parameter may have this value.
+    pub fn accepts(&self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value) && (self.unit != SWITCH || value.fract() == 0.0)
+    }
+}
+
+/// A congestion control scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct Scheme {
+    /// What a user types.
+    pub name: &'static str,
+    /// What a legend or table shows.
+    pub title: &'static str,
+    /// Family: `"classic"` or `"constant"`.
+    pub kind: &'static str,
+    /// Year of the defining publication, 0 if there is none.
+    pub year: u16,
+    /// Defining publication.
+    pub reference: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    build: fn(&Values, u32) -> AnyController,
+}
+
+/// Every scheme that a user can name.
+pub static SCHEMES: &[Scheme] = &[
+    Scheme {
+        name: "newreno",
+        title: "NewReno",
+        kind: "classic",
+        year: 1999,
+        reference: "RFC 5681, RFC 6582",
+        parameters: &[],
+        build: |_, mss| AnyController::NewReno(NewReno::new(mss)),
+    },
+    Scheme {
+        name: "cubic",
+        title: "CUBIC",
+        kind: "classic",
+        year: 2008,
+        reference: "Ha, Rhee and Xu 2008; RFC 9438, RFC 9406",
+        parameters: &[
+            Parameter::switch("hystart", 1.0, "HyStart++ in the initial slow start"),
+            Parameter::switch("fast_convergence", 1.0, "give up more of the window when the path has shrunk"),
+            Parameter {
+                name: "beta",
+                default: 0.7,
+                min: 0.1,
+                max: 0.95,
+                unit: "1",
+                doc: "part of the window kept after congestion",
+            },
+            Parameter {
+                name: "c",
+                default: 0.4,
+                min: 0.001,
+                max: 1000.0,
+                unit: "packets/s^3",
+                doc: "scale of the cubic window growth",
+            },
+        ],
+        build: |values, mss| {
+            let config = CubicConfig {
+                c: values.get("c"),
+                beta: values.get("beta"),
+                fast_convergence: values.get("fast_convergence") != 0.0,
+                hystart: values.get("hystart") != 0.0,
+            };
+            AnyController::Cubic(Cubic::new(config, mss))
+        },
+    },
+    Scheme {
+        name: "constant-rate",
+        title: "Constant rate",
+        kind: "constant",
+        year: 0,
+        reference: "none",
+        parameters: &[
+            Parameter {
+                name: "rate",
+                default: 10e6,
+                min: 1e3,
+                max: 1e12,
+                unit: "bit/s",
+                doc: "pacing rate, payload bits",
+            },
+            Parameter {
+                name: "window",
+                default: 1e6,
+                min: 1.0,
+                max: 1e9,
+                unit: "packets",
+                doc: "most packets in flight, well above rate x RTT to have no effect",
+            },
+        ],
+        build: |values, mss| {
+            AnyController::ConstantRate(ConstantRate::new(values.get("rate"), values.bytes("window", mss)))
+        },
+    },
+    Scheme {
+        name: "constant-window",
+        title: "Constant window",
+        kind: "constant",
+        year: 0,
+        reference: "none",
+        parameters: &[Parameter {
+            name: "window",
+            default: 100.0,
+            min: 1.0,
+            max: 1e9,
+            unit: "packets",
+            doc: "packets in flight",
+        }],
+        build: |values, mss| AnyController::ConstantWindow(ConstantWindow::new(values.bytes("window", mss))),
+    },
+];
+
+/// Names are unique.
+impl PartialEq for Scheme {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Scheme {
+    /// The scheme called `name`.
+    ///
+    /// # Errors
+    /// [`SchemeError::UnknownScheme`].
+    pub fn find(name: &str) -> Result<&'static Self, SchemeError> {
+        SCHEMES.iter().find(|scheme| scheme.name == name).ok_or_else(|| SchemeError::UnknownScheme {
+            name: name.to_owned(),
+            nearest: nearest(name, SCHEMES.iter().map(|scheme| scheme.name)),
+        })
+    }
+
+    /// Whether these parameters can be set to these values.
+    ///
+    /// # Errors
+    /// The first parameter that is unknown, given twice or out of range.
+    pub fn check(&'static self, params: &[(String, f64)]) -> Result<(), SchemeError> {
+        for (index, (name, value)) in params.iter().enumerate() {
+            let Some(parameter) = self.parameters.iter().find(|parameter| parameter.name == name) else {
+                let nearest = nearest(name, self.parameters.iter().map(|parameter| parameter.name));
+                return Err(SchemeError::UnknownParameter { scheme: self, name: name.clone(), nearest });
+            };
+            if params[..index].iter().any(|earlier| earlier.0 == *name) {
+                return Err(SchemeError::Repeated { scheme: self, parameter });
+            }
+            if !parameter.accepts(*value) {
+                return Err(SchemeError::OutOfRange { scheme: self, parameter, value: *value });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Builds a controller of the scheme called `name` for segments of `mss` payload bytes (at least 1); parameters that
+/// are not given have their default.
+///
+/// # Errors
+/// As [`Scheme::find`] and [`Scheme::check`].
+pub fn build(name: &str, params: &[(String, f64)], mss: u32) -> Result<AnyController, SchemeError> {
+    let scheme = Scheme::find(name)?;
+    scheme.check(params)?;
+    Ok((scheme.build)(&Values { scheme, given: params }, mss))
+}
+
+/// Checked values of a scheme's parameters.
+struct Values<'a> {
+    scheme: &'static Scheme,
+    given: &'a [(String, f64)],
+}
+
+impl Values<'_> {
+    fn get(&self, name: &str) -> f64 {
+        let given = self.given.iter().find(|(given, _)| given == name).map(|(_, value)| *value);
+        let default = || self.scheme.parameters.iter().find(|parameter| parameter.name == name).map(|p| p.default);
+        given.or_else(default).expect("a scheme asks for parameters that it declares")
+    }
+
+    /// A parameter in packets as payload bytes.
+    fn bytes(&self, name: &str, mss: u32) -> u64 {
+        (self.get(name) * f64::from(mss)).round() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Controller, MSS};
+
+    fn set(params: &[(&str, f64)]) -> Vec<(String, f64)> {
+        params.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    fn error(name: &str, params: &[(&str, f64)]) -> String {
+        build(name, &set(params), MSS).expect_err("a mistake").to_string()
+    }
+
+    #[test]
+    fn the_registry_is_consistent() {
+        for (index, scheme) in SCHEMES.iter().enumerate() {
+            assert!(SCHEMES[..index].iter().all(|other| other.name != scheme.name), "{} twice", scheme.name);
+            for parameter in scheme.parameters {
+                assert!(parameter.accepts(parameter.default), "{} of {}", parameter.name, scheme.name);
+            }
+            assert!(build(scheme.name, &[], MSS).is_ok(), "{}", scheme.name);
+        }
+    }
+
+    #[test]
+    fn parameters_reach_the_controller() {
+        let window = build("constant-window", &set(&[("window", 2.5)]), 1000).unwrap();
+        assert_eq!((window.cwnd(), window.pacing_rate()), (2500, None));
+        let rate = build("constant-rate", &set(&[("rate", 5e6), ("window", 20.0)]), 1000).unwrap();
+        assert_eq!((rate.cwnd(), rate.pacing_rate()), (20_000, Some(5e6)));
+    }
+
+    #[test]
+    fn each_mistake_has_one_clear_line() {
+        assert_eq!(error("cubik", &[]), r#"unknown scheme "cubik", did you mean "cubic"?"#);
+        assert_eq!(error("reno", &[]), r#"unknown scheme "reno", did you mean "newreno"?"#);
+        assert_eq!(error("NewReno", &[]), r#"unknown scheme "NewReno", did you mean "newreno"?"#);
+        assert_eq!(
+            error("quic", &[]),
+            r#"unknown scheme "quic", expected one of newreno, cubic, constant-rate, constant-window"#
+        );
+        assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
+        assert_eq!(
+            error("cubic", &[("window", 5.0)]),
+            r#"scheme "cubic" has no parameter "window", expected one of hystart, fast_convergence, beta, c"#
+        );
+        assert_eq!(error("newreno", &[("beta", 0.5)]), r#"scheme "newreno" has no parameter "beta", it takes none"#);
+        assert_eq!(
+            error("cubic", &[("beta", 1.5)]),
+            r#"parameter "beta" of scheme "cubic" is 1.5, expected 0.1 to 0.95"#
+        );
+        assert_eq!(
+            error("cubic", &[("hystart", 0.5)]),
+            r#"parameter "hystart" of scheme "cubic" is 0.5, expected 0 or 1"#
+        );
+        assert_eq!(
+            error("constant-window", &[("window", f64::NAN)]),
+            r#"parameter "window" of scheme "constant-window" is NaN, expected 1 to 1000000000 packets"#
+        );
+        assert_eq!(
+            error("cubic", &[("beta", 0.5), ("beta", 0.6)]),
+            r#"parameter "beta" of scheme "cubic" is given twice"#
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! One type for every controller.
+
+use crate::{Ack, Congestion, ConstantRate, ConstantWindow, Controller, Cubic, Loss, Nanos, NewReno, Rtt};
+
+use super::Manual;
+
+/// A controller of any scheme. A transport that holds this calls it by a jump on the variant, which the compiler can
+/// see through, and needs neither a type parameter nor an allocation for each flow.
+#[non_exhaustive]
+pub enum AnyController {
+    /// See [`NewReno`].
+    NewReno(NewReno),
+    /// See [`Cubic`].
+    Cubic(Cubic),
+    /// See [`ConstantRate`].
+    ConstantRate(ConstantRate),
+    /// See [`ConstantWindow`].
+    ConstantWindow(ConstantWindow),
+    /// Driven from outside; not a scheme that a user can name.
+    Manual(Manual),
+    /// A controller that this crate does not know.
+    Custom(Box<dyn Controller + Send>),
+}
+
+impl AnyController {
+    /// The controller that an agent drives, if this is one.
+    #[inline]
+    pub fn as_manual(&mut self) -> Option<&mut Manual> {
+        match self {
+            Self::Manual(manual) => Some(manual),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for AnyController {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NewReno(controller) => controller.fmt(f),
+            Self::Cubic(controller) => controller.fmt(f),
+            Self::ConstantRate(controller) => controller.fmt(f),
+            Self::ConstantWindow(controller) => controller.fmt(f),
+            Self::Manual(controller) => controller.fmt(f),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
+    }
+}
+
+/// The same expression for the controller inside, whichever it is.
+macro_rules! each {
+    ($any:expr, $controller:ident => $call:expr) => {
+        match $any {
+            AnyController::NewReno($controller) => $call,
+            AnyController::Cubic($controller) => $call,
+            AnyController::ConstantRate($controller) => $call,
+            AnyController::ConstantWindow($controller) => $call,
+            AnyController::Manual($controller) => $call,
+            AnyController::Custom($controller) => $call,
+        }
+    };
+}
+
+impl Controller for AnyController {
+    #[inline]
+    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
+        each!(self, controller => controller.on_sent(now, bytes, in_flight));
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        each!(self, controller => controller.on_ack(ack, rtt));
+    }
+
+    #[inline]
+    fn on_loss(&mut self, loss: &Loss) {
+        each!(self, controller => controller.on_loss(loss));
+    }
+
+    #[inline]
+    fn on_congestion(&mut self, event: &Congestion) {
+        each!(self, controller => controller.on_congestion(event));
+    }
+
+    #[inline]
+    fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
+        each!(self, controller => controller.on_timeout(now, flight_size));
+    }
+
+    #[inline]
+    fn on_spurious_congestion(&mut self, now: Nanos) {
+        each!(self, controller => controller.on_spurious_congestion(now));
+    }
+
+    #[inline]
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        each!(self, controller => controller.on_idle_restart(now, idle));
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<Nanos> {
+        each!(self, controller => controller.next_timer())
+    }
+
+    #[inline]
+    fn on_timer(&mut self, now: Nanos) {
+        each!(self, controller => controller.on_timer(now));
+    }
+
+    #[inline]
+    fn cwnd(&self) -> u64 {
+        each!(self, controller => controller.cwnd())
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        each!(self, controller => controller.pacing_rate())
+    }
+}

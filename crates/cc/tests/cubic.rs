@@ -1,0 +1,184 @@
+//! CUBIC against hand-worked numbers.
+
+use astraea_cc::{Ack, Congestion, Controller, Cubic, CubicConfig, MSS, Nanos, RateSample, Rtt, SECOND, Signal};
+
+const RTT: Nanos = SECOND / 10;
+
+fn rtt() -> Rtt {
+    let mut rtt = Rtt::default();
+    rtt.update(RTT);
+    rtt
+}
+
+fn ack(now: Nanos, packets: f64) -> Ack {
+    Ack {
+        now,
+        acked: (packets * f64::from(MSS)) as u64,
+        sent_at: now - RTT,
+        rtt: Some(RTT),
+        rate: RateSample::default(),
+        in_flight: 0,
+        cwnd_limited: true,
+        in_recovery: false,
+        ce_marked: 0,
+    }
+}
+
+fn congestion(now: Nanos, packets: u64, signal: Signal) -> Congestion {
+    Congestion { now, signal, flight_size: packets * u64::from(MSS), sent_at: now - RTT }
+}
+
+/// In slow start with a window of `packets`, at least ten of them.
+fn at(packets: f64, config: CubicConfig) -> Cubic {
+    let mut cubic = Cubic::new(CubicConfig { hystart: false, ..config }, MSS);
+    cubic.on_ack(&ack(SECOND, packets - 10.0), &rtt());
+    cubic
+}
+
+fn packets(cubic: &Cubic) -> f64 {
+    cubic.cwnd() as f64 / f64::from(MSS)
+}
+
+#[test]
+fn an_acknowledgement_moves_the_window_towards_the_cubic_one_round_trip_ahead() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (70.0, 70.0, Some(100.0)));
+    cubic.on_ack(&ack(2 * SECOND, 0.0), &rtt());
+    // K = cbrt(30 / 0.4) = 4.217 s; 0.1 s later the target is W(0.2) = 100 - 0.4 * 4.017^3 = 74.07, of which a
+    // tenth of a round trip brings a tenth: 70.41.
+    cubic.on_ack(&ack(2 * SECOND + RTT, 7.0), &rtt());
+    let cwnd = packets(&cubic);
+    assert!((cwnd - 70.407).abs() < 0.001, "{cwnd}");
+}
+
+#[test]
+fn a_short_round_trip_follows_reno() {
+    let mut short = Rtt::default();
+    short.update(SECOND / 100);
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_ack(&ack(2 * SECOND, 0.0), &short);
+    // W(0.01) = 70.21 is below 70 + 0.5294, so a window acknowledged in 10 ms brings alpha = 0.9 / 1.7.
+    cubic.on_ack(&ack(2 * SECOND + SECOND / 100, 70.0), &short);
+    let cwnd = packets(&cubic);
+    assert!((cwnd - 70.529).abs() < 0.001, "{cwnd}");
+}
+
+#[test]
+fn growth_is_at_most_half_a_window_per_round_trip() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_ack(&ack(2 * SECOND, 0.0), &rtt());
+    // 20 s later the cubic is far above: 100 + 0.4 * 15.9^3 = 1700. A whole window acknowledged adds a half.
+    cubic.on_ack(&ack(22 * SECOND, 70.0), &rtt());
+    let cwnd = packets(&cubic);
+    assert!((cwnd - 105.0).abs() < 0.1, "{cwnd}");
+}
+
+#[test]
+fn fast_convergence_gives_up_more_of_a_shrinking_path() {
+    for (fast_convergence, expected) in [(true, 70.0 * 0.85), (false, 70.0)] {
+        let mut cubic = at(100.0, CubicConfig { fast_convergence, ..CubicConfig::default() });
+        cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+        cubic.on_congestion(&congestion(2 * SECOND, 70, Signal::Loss));
+        assert_eq!(cubic.w_max(), Some(expected));
+        assert!((packets(&cubic) - 49.0).abs() < 0.001);
+    }
+}
+
+#[test]
+fn a_timeout_restarts_from_one_segment_and_forgets_w_max() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_timeout(SECOND, 100 * u64::from(MSS));
+    assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (1.0, 70.0, None));
+    // The same data times out again: the threshold stays.
+    cubic.on_timeout(3 * SECOND, u64::from(MSS));
+    assert_eq!(cubic.ssthresh(), 70.0);
+    // Slow start to the threshold, then the cubic starts flat from there.
+    cubic.on_ack(&Ack { in_recovery: true, ..ack(4 * SECOND, 69.0) }, &rtt());
+    assert_eq!(packets(&cubic), 70.0);
+    cubic.on_ack(&ack(5 * SECOND, 1.0), &rtt());
+    assert_eq!(cubic.w_max(), Some(70.0));
+    assert!((packets(&cubic) - 70.0).abs() < 0.01);
+}
+
+#[test]
+fn a_spurious_loss_is_undone_unless_the_window_is_back_already() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_spurious_congestion(2 * SECOND);
+    assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (100.0, f64::INFINITY, None));
+    // Nothing is left to undo.
+    cubic.on_spurious_congestion(2 * SECOND);
+    assert_eq!(packets(&cubic), 100.0);
+
+    cubic.on_congestion(&congestion(2 * SECOND, 100, Signal::Loss));
+    for second in 3..30 {
+        cubic.on_ack(&ack(second * SECOND, 50.0), &rtt());
+    }
+    let grown = packets(&cubic);
+    assert!(grown > 100.0);
+    cubic.on_spurious_congestion(31 * SECOND);
+    assert_eq!((packets(&cubic), cubic.ssthresh()), (grown, 70.0));
+}
+
+#[test]
+fn marks_reduce_the_window_to_one_segment_and_are_not_undone() {
+    let mut cubic = at(10.0, CubicConfig::default());
+    for flight in [10, 7, 5, 3, 2, 1, 1] {
+        cubic.on_congestion(&congestion(SECOND, flight, Signal::Ecn));
+    }
+    assert_eq!((packets(&cubic), cubic.ssthresh()), (1.0, 2.0));
+    cubic.on_spurious_congestion(SECOND);
+    assert_eq!(packets(&cubic), 1.0);
+}
+
+/// After a loss at 100: the window at `t` seconds on the cubic, when the sender used none of its window during
+/// `pause` seconds before.
+fn after_pause(pause: impl Fn(&mut Cubic)) -> f64 {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_ack(&ack(2 * SECOND, 1.0), &rtt());
+    pause(&mut cubic);
+    cubic.on_ack(&ack(8 * SECOND, 30.0), &rtt());
+    packets(&cubic)
+}
+
+#[test]
+fn unused_time_does_not_count() {
+    let busy = after_pause(|_| {});
+    let limited = after_pause(|cubic| {
+        for tenth in 21..80 {
+            cubic.on_ack(&Ack { cwnd_limited: false, ..ack(tenth * RTT, 5.0) }, &rtt());
+        }
+    });
+    // Short enough not to restart from the initial window.
+    let idle = after_pause(|cubic| {
+        for step in 1..=59 {
+            cubic.on_idle_restart(2 * SECOND + step * RTT, RTT);
+        }
+    });
+    // All but 0.1 s of the six is taken out: target W(0.2) = 100 - 0.4 * 4.017^3 = 74.07, 30/70 of a round trip:
+    // 70.03 + 4.04 * 30 / 70.03 = 71.76. Without the pause W(6.1) = 102.67 brings 70.03 + 32.64 * 0.428 = 84.01.
+    assert!((busy - 84.01).abs() < 0.05, "{busy}");
+    assert!((limited - 71.76).abs() < 0.05, "{limited}");
+    assert!((idle - 71.76).abs() < 0.05, "{idle}");
+}
+
+#[test]
+fn a_long_idle_period_restarts_from_the_initial_window() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_idle_restart(3 * SECOND, SECOND / 4);
+    assert_eq!(packets(&cubic), 100.0, "the timeout is srtt + 4 rttvar = 0.3 s");
+    cubic.on_idle_restart(3 * SECOND, 2 * SECOND);
+    assert_eq!(packets(&cubic), 10.0);
+}
+
+#[test]
+fn nothing_grows_in_recovery() {
+    let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_ack(&Ack { in_recovery: true, ..ack(2 * SECOND, 50.0) }, &rtt());
+    assert_eq!(packets(&cubic), 70.0);
+}
