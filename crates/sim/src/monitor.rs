@@ -1,0 +1,94 @@
+//! What a flow measured over one monitoring period.
+
+use astraea_cc::Nanos;
+
+/// Sums over one monitoring period of a flow; sizes in payload bytes, times in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interval {
+    /// When the period began.
+    pub start: Nanos,
+    /// When it ends.
+    pub end: Nanos,
+    /// Bytes sent.
+    pub sent: u64,
+    /// Bytes acknowledged.
+    pub acked: u64,
+    /// Bytes declared lost.
+    pub lost: u64,
+    /// Sum of the round-trip samples.
+    pub rtt_sum: u64,
+    /// Number of round-trip samples.
+    pub rtt_count: u32,
+    /// Smallest round-trip sample, `Nanos::MAX` without one.
+    pub rtt_min: Nanos,
+    /// Sum of the samples taken in the second half of the period.
+    pub late_rtt_sum: u64,
+    /// Number of those.
+    pub late_rtt_count: u32,
+}
+
+impl Interval {
+    /// An empty period.
+    pub(crate) fn new(start: Nanos, end: Nanos) -> Self {
+        Self { start, end, rtt_min: Nanos::MAX, ..Self::default() }
+    }
+
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Nanos, acked: u64, rtt: Nanos) {
+        self.acked += acked;
+        self.rtt_sum += rtt;
+        self.rtt_count += 1;
+        self.rtt_min = self.rtt_min.min(rtt);
+        if 2 * now >= self.start + self.end {
+            self.late_rtt_sum += rtt;
+            self.late_rtt_count += 1;
+        }
+    }
+
+    /// Length in ns.
+    pub fn length(&self) -> Nanos {
+        self.end - self.start
+    }
+
+    /// Acknowledged payload bit/s.
+    pub fn throughput(&self) -> f64 {
+        self.acked as f64 * 8e9 / self.length() as f64
+    }
+
+    /// Mean round-trip time in ns, `None` if nothing was acknowledged.
+    pub fn rtt_mean(&self) -> Option<f64> {
+        (self.rtt_count > 0).then(|| self.rtt_sum as f64 / f64::from(self.rtt_count))
+    }
+
+    /// Change of the mean round-trip time from the first to the second half of the period, as a share of the period
+    /// (Aurora's latency gradient, dimensionless); 0 unless both halves have samples.
+    pub fn rtt_gradient(&self) -> f64 {
+        let early = self.rtt_count - self.late_rtt_count;
+        if early == 0 || self.late_rtt_count == 0 {
+            return 0.0;
+        }
+        let early_mean = (self.rtt_sum - self.late_rtt_sum) as f64 / f64::from(early);
+        let late_mean = self.late_rtt_sum as f64 / f64::from(self.late_rtt_count);
+        (late_mean - early_mean) / (self.length() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradient_compares_the_halves() {
+        let mut interval = Interval::new(0, 100);
+        assert_eq!(interval.rtt_gradient(), 0.0);
+        interval.on_ack(10, 1000, 20);
+        interval.on_ack(20, 1000, 30);
+        interval.on_ack(50, 1000, 40);
+        interval.on_ack(90, 1000, 60);
+        // (50 - 25) / 100
+        assert_eq!(interval.rtt_gradient(), 0.25);
+        assert_eq!(interval.rtt_mean(), Some(37.5));
+        assert_eq!(interval.rtt_min, 20);
+        assert_eq!(interval.throughput(), 4000.0 * 8e9 / 100.0);
+    }
+}

@@ -1,0 +1,173 @@
+//! Everything between senders and receivers: links, delay lines and the event queue.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use astraea_cc::Nanos;
+
+use crate::config::{Config, ConfigError};
+use crate::event::{Event, EventQueue};
+use crate::link::{Link, Offer};
+use crate::packet::Packet;
+use crate::record::{Books, Recorder};
+
+/// What a packet meets at the end of a delay line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PipeEnd {
+    /// The next link of its path.
+    Link,
+    /// The receiver.
+    Receiver,
+    /// The sender, as an acknowledgement.
+    Sender,
+    /// The sender, as the echo of a data packet that the receiver acknowledged at once.
+    Echo,
+}
+
+/// A FIFO delay line.
+struct Pipe {
+    end: PipeEnd,
+    packets: VecDeque<(Nanos, Packet)>,
+    last_arrival: Nanos,
+}
+
+/// A packet that was held back behind a link.
+struct Stray {
+    order: u64,
+    end: PipeEnd,
+    packet: Packet,
+}
+
+/// Identifies delay lines that keep each other's order: same origin, same end, same delay.
+pub(crate) type PipeKey = (PipeEnd, Option<usize>, Nanos, Vec<usize>);
+
+pub(crate) struct Network {
+    pub(crate) now: Nanos,
+    pub(crate) events: EventQueue,
+    pub(crate) links: Vec<Link>,
+    pub(crate) books: Books,
+    pipes: Vec<Pipe>,
+    pipe_of: BTreeMap<PipeKey, u32>,
+    strays: BinaryHeap<Reverse<(Nanos, u64)>>,
+    stray_packets: BTreeMap<u64, Stray>,
+}
+
+impl Network {
+    pub(crate) fn new(config: &Config, seed: u64) -> Result<Self, ConfigError> {
+        let links = config
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, link)| {
+                let server =
+                    link.rate.build().map_err(|problem| ConfigError::new(format!("link {}", link.name), problem))?;
+                Ok(Link::new(index, link, server, stream_seed(seed, 2 * index as u64)))
+            })
+            .collect::<Result<_, ConfigError>>()?;
+        Ok(Self {
+            now: 0,
+            events: EventQueue::default(),
+            links,
+            books: Books {
+                recorder: Recorder::new(config.slot_ns, config.duration_ns, config.flows.len(), config.links.len()),
+                gone: vec![0; config.flows.len()],
+            },
+            pipes: Vec::new(),
+            pipe_of: BTreeMap::new(),
+            strays: BinaryHeap::new(),
+            stray_packets: BTreeMap::new(),
+        })
+    }
+
+    /// The delay line for that key, made if it is new.
+    pub(crate) fn pipe(&mut self, key: PipeKey) -> u32 {
+        let end = key.0;
+        *self.pipe_of.entry(key).or_insert_with(|| {
+            self.pipes.push(Pipe { end, packets: VecDeque::new(), last_arrival: 0 });
+            self.pipes.len() as u32 - 1
+        })
+    }
+
+    /// Puts a packet on a delay line; it arrives at `arrival`, or with its predecessor if that is later.
+    #[inline]
+    pub(crate) fn push(&mut self, pipe: u32, arrival: Nanos, packet: Packet) {
+        let line = &mut self.pipes[pipe as usize];
+        let arrival = arrival.max(line.last_arrival);
+        line.last_arrival = arrival;
+        if line.packets.is_empty() {
+            self.events.push(arrival, Event::Pipe(pipe));
+        }
+        line.packets.push_back((arrival, packet));
+    }
+
+    /// Takes the packet at the head of a delay line, whose event is the present one, and schedules the next.
+    #[inline]
+    pub(crate) fn arrive(&mut self, pipe: u32) -> (PipeEnd, Packet) {
+        let line = &mut self.pipes[pipe as usize];
+        let (_, packet) = line.packets.pop_front().expect("a scheduled delay line is not empty");
+        match line.packets.front() {
+            Some(&(next, _)) => self.events.postpone(next, Event::Pipe(pipe)),
+            None => self.events.pop(),
+        }
+        (line.end, packet)
+    }
+
+    /// Holds a packet back until `arrival`, off the delay line, so that others can overtake it.
+    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: Packet) {
+        let order = self.stray_packets.last_key_value().map_or(0, |(k, _)| k + 1);
+        let end = self.pipes[pipe as usize].end;
+        self.strays.push(Reverse((arrival, order)));
+        self.stray_packets.insert(order, Stray { order, end, packet });
+        self.events.push(arrival, Event::Stray);
+    }
+
+    /// Takes the held-back packet whose event is the present one.
+    pub(crate) fn arrive_stray(&mut self) -> (PipeEnd, Packet) {
+        self.events.pop();
+        let Reverse((_, order)) = self.strays.pop().expect("a stray event has its packet");
+        let stray = self.stray_packets.remove(&order).expect("a stray has its packet");
+        debug_assert_eq!(stray.order, order);
+        (stray.end, stray.packet)
+    }
+
+    /// Offers a packet to a link.
+    #[inline]
+    pub(crate) fn offer(&mut self, link: u32, packet: Packet) -> Offer {
+        let now = self.now;
+        let link_ref = &mut self.links[link as usize];
+        let offer = link_ref.offer(now, packet, &mut self.books);
+        if offer == Offer::Queued {
+            self.schedule_service(link);
+        }
+        offer
+    }
+
+    /// Schedules the next service of a link with a managed queue.
+    pub(crate) fn schedule_service(&mut self, link: u32) {
+        if let Some(time) = self.links[link as usize].schedule_service(self.now) {
+            self.events.push(time, Event::Service(link));
+        }
+    }
+
+    /// Brings the counters of virtual queues up to the present.
+    pub(crate) fn settle(&mut self) {
+        for link in &mut self.links {
+            link.release(self.now, &mut self.books);
+        }
+    }
+
+    /// Data packets between senders and receivers: on delay lines (which include those in virtual queues), held back,
+    /// or in managed queues (which must not hold acknowledgements).
+    pub(crate) fn data_packets(&self) -> usize {
+        let lines = self.pipes.iter().flat_map(|p| &p.packets).filter(|(_, packet)| !packet.is_ack()).count();
+        let strays = self.stray_packets.values().filter(|s| !s.packet.is_ack()).count();
+        let managed: usize = self.links.iter().filter(|l| !l.is_virtual()).map(Link::waiting).sum();
+        lines + strays + managed
+    }
+}
+
+/// Seed of an independent random stream.
+pub(crate) fn stream_seed(seed: u64, stream: u64) -> u64 {
+    // The generators' own seeding (SplitMix64) decorrelates neighbouring values.
+    seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ stream.wrapping_mul(0xD1B5_4A32_D192_ED03)
+}

@@ -1,0 +1,480 @@
+//! The sending end of a flow: what to send, when it was lost, and when to worry.
+//!
+//! Packet numbers are unique per transmission, as in QUIC, so every acknowledgement gives an unambiguous round-trip
+//! sample; what TCP does with sequence numbers, SACK and timestamps comes to the same. Loss is declared by packet and
+//! time threshold (RFC 9002 §6.1). A tail is probed after two round trips (RFC 8985 §7), and after a retransmission
+//! timeout (RFC 6298) everything in flight is taken to be lost, until an acknowledgement of something sent before the
+//! timeout shows that it was spurious (in the spirit of RFC 5682).
+
+use std::collections::VecDeque;
+
+use astraea_cc::{Ack, Congestion, Controller, Loss, MILLISECOND, Nanos, RateSampler, Rtt, Signal};
+
+use crate::monitor::Interval;
+use crate::scoreboard::{Scoreboard, Sent, State};
+use crate::source::Source;
+
+/// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
+const PACKET_THRESHOLD: u32 = 3;
+
+/// Linux's lower bound of the retransmission timeout. (RFC 6298 asks for 1 s, which no deployed stack uses.)
+const MIN_RTO: Nanos = 200 * MILLISECOND;
+
+/// Largest number of doublings of the retransmission timeout.
+const MAX_BACKOFF: u32 = 8;
+
+/// "No deadline", "no timer armed".
+pub(crate) const NEVER: Nanos = Nanos::MAX;
+
+/// Why there is nothing to send now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// The window is full.
+    Window,
+    /// Pacing allows the next packet at that time.
+    Pacing(Nanos),
+    /// The application has no data.
+    Application,
+}
+
+/// A packet to be put on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmission {
+    pub(crate) number: u32,
+    pub(crate) segment: u32,
+    pub(crate) payload: u16,
+}
+
+/// Data that must be sent again.
+#[derive(Clone, Copy)]
+struct Repair {
+    /// Packet that carried it last.
+    number: u32,
+    segment: u32,
+    payload: u16,
+}
+
+/// A tail-loss probe on its way.
+#[derive(Clone, Copy)]
+struct Probe {
+    number: u32,
+    /// Packet whose data it repeats.
+    original: u32,
+}
+
+/// Sums over one acknowledgement.
+#[derive(Default)]
+pub(crate) struct AckBatch {
+    acked: u64,
+    ce_marked: u64,
+    newest: Option<u32>,
+}
+
+/// Counters of a sender over its life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SenderStats {
+    pub(crate) sent: u64,
+    pub(crate) retransmitted: u64,
+    pub(crate) lost: u64,
+    pub(crate) spurious: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) rtt_sum: u64,
+    pub(crate) rtt_count: u64,
+}
+
+pub(crate) struct Sender<C> {
+    pub(crate) cc: C,
+    pub(crate) rtt: Rtt,
+    pub(crate) stats: SenderStats,
+    /// Sums since the present monitoring period began.
+    pub(crate) interval: Interval,
+    mss: u64,
+    /// How long the receiver may delay an acknowledgement.
+    max_ack_delay: Nanos,
+    board: Scoreboard,
+    sampler: RateSampler,
+    in_flight: u64,
+    /// One more than the largest acknowledged packet number.
+    acked_end: u32,
+    /// Losses of packets below this number belong to the present congestion event.
+    recovery_end: u32,
+    /// Packets of the present congestion event that are still believed lost.
+    event_losses: u32,
+    repairs: VecDeque<Repair>,
+    next_segment: u32,
+    /// Earliest time at which pacing lets the next packet go.
+    next_send: Nanos,
+    cwnd_limited: bool,
+    /// Last time at which new data was acknowledged, or the first packet sent after idleness.
+    progress_at: Nanos,
+    last_sent_at: Nanos,
+    backoff: u32,
+    probe: Option<Probe>,
+    /// When the time threshold will declare the next packet lost.
+    loss_time: Nanos,
+    /// Packets below this number were given up by the last retransmission timeout.
+    timeout_end: u32,
+}
+
+impl<C: Controller> Sender<C> {
+    pub(crate) fn new(cc: C, mss: u32, max_ack_delay: Nanos) -> Self {
+        Self {
+            cc,
+            rtt: Rtt::default(),
+            stats: SenderStats::default(),
+            interval: Interval::new(0, 0),
+            mss: u64::from(mss),
+            max_ack_delay,
+            board: Scoreboard::default(),
+            sampler: RateSampler::default(),
+            in_flight: 0,
+            acked_end: 0,
+            recovery_end: 0,
+            event_losses: 0,
+            repairs: VecDeque::new(),
+            next_segment: 0,
+            next_send: 0,
+            cwnd_limited: false,
+            progress_at: 0,
+            last_sent_at: 0,
+            backoff: 0,
+            probe: None,
+            loss_time: NEVER,
+            timeout_end: 0,
+        }
+    }
+
+    /// Payload bytes in flight.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Payload bytes acknowledged.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.sampler.delivered()
+    }
+
+    /// Whether everything that was ever sent has been acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.repairs.is_empty()
+    }
+
+    /// The next packet, if window, pacing and application allow one.
+    #[inline]
+    pub(crate) fn next_packet(&mut self, now: Nanos, source: &mut Source) -> Result<Transmission, Blocked> {
+        let repair = if self.repairs.is_empty() { None } else { self.next_repair() };
+        let payload = repair.map_or_else(|| source.next_payload(self.mss), |r| u64::from(r.payload));
+        if payload == 0 {
+            if self.in_flight < self.cc.cwnd() {
+                self.sampler.on_app_limited(self.in_flight);
+            }
+            return Err(Blocked::Application);
+        }
+        if self.in_flight + payload > self.cc.cwnd() && self.in_flight > 0 {
+            self.cwnd_limited = true;
+            return Err(Blocked::Window);
+        }
+        let pacing_rate = self.cc.pacing_rate();
+        if pacing_rate.is_some() && now < self.next_send {
+            return Err(Blocked::Pacing(self.next_send));
+        }
+        let segment = if let Some(repair) = repair {
+            self.repairs.pop_front();
+            self.stats.retransmitted += 1;
+            repair.segment
+        } else {
+            source.take(payload);
+            self.next_segment += 1;
+            self.next_segment - 1
+        };
+        if let Some(rate) = pacing_rate {
+            let gap = payload as f64 * 8e9 / rate;
+            self.next_send = now.saturating_add(gap as Nanos);
+        }
+        Ok(self.transmit(now, segment, payload as u16))
+    }
+
+    /// The first repair that is still needed.
+    fn next_repair(&mut self) -> Option<Repair> {
+        while let Some(&repair) = self.repairs.front() {
+            if self.board.get_mut(repair.number).is_none_or(|sent| sent.state == State::Lost) {
+                return Some(repair);
+            }
+            // Its acknowledgement came late: it was not lost after all.
+            self.repairs.pop_front();
+        }
+        None
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Nanos, segment: u32, payload: u16) -> Transmission {
+        let idle = self.in_flight == 0;
+        if idle {
+            self.restart(now);
+        }
+        let stamp = self.sampler.on_sent(now, idle);
+        let number = self.board.push(Sent { stamp, segment, payload, state: State::InFlight });
+        self.in_flight += u64::from(payload);
+        self.last_sent_at = now;
+        self.stats.sent += 1;
+        self.interval.sent += u64::from(payload);
+        self.cc.on_sent(now, u64::from(payload), self.in_flight);
+        Transmission { number, segment, payload }
+    }
+
+    #[cold]
+    fn restart(&mut self, now: Nanos) {
+        let idle = now - self.last_sent_at;
+        if self.stats.sent > 0 && self.backoff == 0 && idle > self.rtt.retransmission_timeout(MIN_RTO) {
+            self.cc.on_idle_restart(now, idle);
+        }
+        self.progress_at = now;
+    }
+
+    /// One packet is acknowledged.
+    #[inline]
+    pub(crate) fn ack_packet(&mut self, now: Nanos, number: u32, marked: bool, batch: &mut AckBatch) {
+        let Some(sent) = self.board.get_mut(number) else { return };
+        let payload = u64::from(sent.payload);
+        match sent.state {
+            State::Acked => return,
+            State::InFlight => self.in_flight -= payload,
+            State::Lost => {}
+        }
+        let was_lost = sent.state == State::Lost;
+        sent.state = State::Acked;
+        self.sampler.on_delivered(now, payload);
+        batch.acked += payload;
+        if marked {
+            batch.ce_marked += payload;
+        }
+        batch.newest = batch.newest.max(Some(number));
+        if was_lost {
+            self.on_late_ack(now, number);
+        }
+    }
+
+    /// All packets of an acknowledgement have been reported.
+    #[inline]
+    pub(crate) fn finish_ack(&mut self, now: Nanos, batch: &AckBatch) {
+        let Some(newest) = batch.newest else { return };
+        self.acked_end = self.acked_end.max(newest + 1);
+        let stamp = self.board.get(newest).stamp;
+        let sample = now - stamp.sent_at;
+        self.rtt.update(sample);
+        self.stats.rtt_sum += sample;
+        self.stats.rtt_count += 1;
+        self.progress_at = now;
+        self.backoff = 0;
+        let rate = self.sampler.sample(&stamp, self.rtt.min().unwrap_or(0));
+
+        self.board.advance();
+        let flight_size = self.in_flight + batch.acked;
+        if self.board.base() < self.acked_end {
+            self.detect_losses(now, flight_size);
+        } else {
+            self.loss_time = NEVER;
+        }
+        if self.probe.is_some() {
+            self.check_probe(now, flight_size);
+        }
+        if batch.ce_marked > 0 && newest >= self.recovery_end {
+            self.begin_recovery(now, Signal::Ecn, flight_size, stamp.sent_at);
+        }
+        self.interval.on_ack(now, batch.acked, sample);
+        let ack = Ack {
+            now,
+            acked: batch.acked,
+            sent_at: stamp.sent_at,
+            rtt: Some(sample),
+            rate,
+            in_flight: self.in_flight,
+            cwnd_limited: self.cwnd_limited,
+            in_recovery: self.in_recovery(),
+            ce_marked: batch.ce_marked,
+        };
+        self.cwnd_limited = false;
+        self.cc.on_ack(&ack, &self.rtt);
+    }
+
+    /// Declares lost what was sent long enough before the newest acknowledged packet (RFC 9002 §6.1).
+    fn detect_losses(&mut self, now: Nanos, flight_size: u64) {
+        let threshold = self.rtt.smoothed().max(self.rtt.latest()) * 9 / 8;
+        let mut lost_bytes = 0;
+        let mut event = None;
+        self.loss_time = NEVER;
+        for number in self.board.base()..self.acked_end {
+            let sent = *self.board.get(number);
+            if sent.state != State::InFlight {
+                continue;
+            }
+            let due = sent.stamp.sent_at + threshold;
+            if number + PACKET_THRESHOLD >= self.acked_end && due > now {
+                self.loss_time = due;
+                break;
+            }
+            self.give_up(number, sent);
+            lost_bytes += u64::from(sent.payload);
+            self.event_losses += 1;
+            if number >= self.recovery_end {
+                event = Some(sent.stamp.sent_at);
+            }
+        }
+        self.board.advance();
+        if lost_bytes == 0 {
+            return;
+        }
+        self.interval.lost += lost_bytes;
+        self.cc.on_loss(&Loss { now, lost: lost_bytes, in_flight: self.in_flight });
+        if let Some(sent_at) = event {
+            self.event_losses = (lost_bytes / self.mss).max(1) as u32;
+            self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
+        }
+    }
+
+    /// Takes a packet out of flight and schedules its data for retransmission.
+    fn give_up(&mut self, number: u32, sent: Sent) {
+        if let Some(entry) = self.board.get_mut(number) {
+            entry.state = State::Lost;
+        }
+        self.in_flight -= u64::from(sent.payload);
+        self.stats.lost += 1;
+        self.repairs.push_back(Repair { number, segment: sent.segment, payload: sent.payload });
+    }
+
+    fn begin_recovery(&mut self, now: Nanos, signal: Signal, flight_size: u64, sent_at: Nanos) {
+        self.recovery_end = self.board.next();
+        self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
+    }
+
+    /// Whether packets sent before the last congestion event are still outstanding; not after a timeout.
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.acked_end <= self.recovery_end && self.timeout_end < self.recovery_end
+    }
+
+    /// A packet that was given up has arrived after all.
+    #[cold]
+    fn on_late_ack(&mut self, now: Nanos, number: u32) {
+        self.stats.spurious += 1;
+        if number < self.timeout_end {
+            self.undo_timeout(now);
+        } else if number < self.recovery_end && self.event_losses > 0 {
+            self.event_losses -= 1;
+            if self.event_losses == 0 {
+                self.cc.on_spurious_congestion(now);
+            }
+        }
+    }
+
+    /// The last timeout was spurious: what it gave up and has not been sent again is in flight after all.
+    fn undo_timeout(&mut self, now: Nanos) {
+        let timeout_end = std::mem::take(&mut self.timeout_end);
+        self.recovery_end = 0;
+        let mut kept = VecDeque::new();
+        for repair in std::mem::take(&mut self.repairs) {
+            match self.board.get_mut(repair.number) {
+                Some(sent) if repair.number < timeout_end && sent.state == State::Lost => {
+                    sent.state = State::InFlight;
+                    self.in_flight += u64::from(repair.payload);
+                    self.board.reopen(repair.number);
+                    self.stats.lost -= 1;
+                }
+                Some(sent) if sent.state == State::Acked => {}
+                _ => kept.push_back(repair),
+            }
+        }
+        self.repairs = kept;
+        self.cc.on_spurious_congestion(now);
+    }
+
+    /// A probe that is acknowledged while its original is not shows that the original was lost (RFC 8985 §7.4).
+    fn check_probe(&mut self, now: Nanos, flight_size: u64) {
+        let Some(probe) = self.probe else { return };
+        let original = self.board.get_mut(probe.original).map(|s| (s.state, s.stamp.sent_at));
+        if self.acked_end <= probe.number && original.is_some_and(|o| o.0 == State::Lost) {
+            return;
+        }
+        self.probe = None;
+        if let Some((State::Lost, sent_at)) = original
+            && probe.original >= self.recovery_end
+        {
+            self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
+        }
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) must be called unless something happens before.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Nanos {
+        if self.in_flight == 0 {
+            return NEVER;
+        }
+        self.loss_time.min(self.probe_time()).min(self.timeout_time())
+    }
+
+    /// When a tail is probed: two round trips after the last sign of life (RFC 8985 §7.2).
+    #[inline]
+    fn probe_time(&self) -> Nanos {
+        if self.probe.is_some() || self.in_recovery() || self.backoff > 0 || !self.rtt.has_sample() {
+            return NEVER;
+        }
+        self.progress_at.max(self.last_sent_at) + 2 * self.rtt.smoothed().max(MILLISECOND) + self.max_ack_delay
+    }
+
+    #[inline]
+    fn timeout_time(&self) -> Nanos {
+        self.progress_at + ((self.rtt.retransmission_timeout(MIN_RTO) + self.max_ack_delay) << self.backoff)
+    }
+
+    /// The deadline has come; returns a probe if one is to be sent at once, whatever the window.
+    pub(crate) fn on_deadline(&mut self, now: Nanos) -> Option<Transmission> {
+        if self.loss_time <= now {
+            let flight_size = self.in_flight;
+            self.detect_losses(now, flight_size);
+            return None;
+        }
+        if self.timeout_time() <= now {
+            self.on_timeout(now);
+            return None;
+        }
+        (self.probe_time() <= now).then(|| self.send_probe(now)).flatten()
+    }
+
+    /// Repeats the newest packet in flight.
+    fn send_probe(&mut self, now: Nanos) -> Option<Transmission> {
+        let original =
+            (self.board.base()..self.board.next()).rev().find(|n| self.board.get(*n).state == State::InFlight)?;
+        let sent = *self.board.get(original);
+        self.give_up(original, sent);
+        self.repairs.pop_back();
+        self.board.advance();
+        self.stats.retransmitted += 1;
+        let transmission = self.transmit(now, sent.segment, sent.payload);
+        self.probe = Some(Probe { number: transmission.number, original });
+        Some(transmission)
+    }
+
+    fn on_timeout(&mut self, now: Nanos) {
+        let flight_size = self.in_flight;
+        let lost_before = self.stats.lost;
+        for number in self.board.base()..self.board.next() {
+            let sent = *self.board.get(number);
+            if sent.state == State::InFlight {
+                self.give_up(number, sent);
+            }
+        }
+        self.board.advance();
+        self.interval.lost += (self.stats.lost - lost_before) * self.mss;
+        self.stats.timeouts += 1;
+        self.timeout_end = self.board.next();
+        self.recovery_end = self.board.next();
+        self.event_losses = 0;
+        self.probe = None;
+        self.loss_time = NEVER;
+        self.progress_at = now;
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.next_send = now;
+        self.cc.on_timeout(now, flight_size);
+    }
+}
