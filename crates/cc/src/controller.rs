@@ -22,6 +22,9 @@ pub struct Ack {
     /// Whether the sender is repairing a loss: packets sent before the last congestion event are still outstanding.
     /// False after a retransmission timeout, which is repaired in slow start.
     pub in_recovery: bool,
+    /// Whether a packet older than an acknowledged one is unaccounted for: lost or only late. TCP's cumulative
+    /// acknowledgement stands still then, and so does a window that grows by it (RFC 5681 §3.2).
+    pub hole_open: bool,
     /// Newly acknowledged payload bytes that carried a congestion-experienced mark (RFC 3168).
     pub ce_marked: u64,
 }

@@ -188,6 +188,9 @@ impl Controller for Cubic {
         self.last_ack = ack.now;
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
+        if ack.hole_open {
+            return;
+        }
         let mut acked = ack.acked as f64;
         if self.state.cwnd < self.state.ssthresh {
             acked = self.slow_start(ack, acked);

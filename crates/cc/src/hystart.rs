@@ -140,6 +140,7 @@ mod tests {
                 in_flight: 0,
                 cwnd_limited: true,
                 in_recovery: false,
+                hole_open: false,
                 ce_marked: 0,
             });
         }
@@ -194,6 +195,7 @@ mod tests {
             in_flight: 0,
             cwnd_limited: true,
             in_recovery: false,
+            hole_open: false,
             ce_marked: 0,
         };
         assert_eq!(HyStart::new(MSS as u32, false).on_ack(&stretched), 8 * MSS);

@@ -70,7 +70,7 @@ impl Controller for NewReno {
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
-        if !ack.cwnd_limited {
+        if !ack.cwnd_limited || ack.hole_open {
             return;
         }
         let window = &mut self.window;
@@ -145,6 +145,7 @@ mod tests {
             in_flight: 0,
             cwnd_limited: true,
             in_recovery: false,
+            hole_open: false,
             ce_marked: 0,
         }
     }
@@ -195,6 +196,8 @@ mod tests {
     fn the_window_grows_only_when_it_is_used_and_nothing_is_repaired() {
         let mut reno = at(40);
         reno.on_ack(&Ack { cwnd_limited: false, ..ack(40) }, &Rtt::default());
+        assert_eq!(reno.cwnd(), 40 * MSS);
+        reno.on_ack(&Ack { hole_open: true, ..ack(40) }, &Rtt::default());
         assert_eq!(reno.cwnd(), 40 * MSS);
         reno.on_congestion(&congestion(40, Signal::Loss));
         reno.on_ack(&Ack { in_recovery: true, ..ack(40) }, &Rtt::default());

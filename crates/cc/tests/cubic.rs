@@ -20,6 +20,7 @@ fn ack(now: Nanos, packets: f64) -> Ack {
         in_flight: 0,
         cwnd_limited: true,
         in_recovery: false,
+        hole_open: false,
         ce_marked: 0,
     }
 }
@@ -176,8 +177,10 @@ fn a_long_idle_period_restarts_from_the_initial_window() {
 }
 
 #[test]
-fn nothing_grows_in_recovery() {
+fn nothing_grows_in_recovery_or_while_a_loss_is_suspected() {
     let mut cubic = at(100.0, CubicConfig::default());
+    cubic.on_ack(&Ack { hole_open: true, ..ack(SECOND, 50.0) }, &rtt());
+    assert_eq!(packets(&cubic), 100.0);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&Ack { in_recovery: true, ..ack(2 * SECOND, 50.0) }, &rtt());
     assert_eq!(packets(&cubic), 70.0);

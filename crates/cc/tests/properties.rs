@@ -52,8 +52,18 @@ fn apply(controller: &mut AnyController, rtt: &mut Rtt, now: Nanos, event: &Even
             let acked = packets * PACKET;
             let rate = RateSample { delivered: acked, interval: age, ..RateSample::default() };
             let (sent_at, ce_marked) = (now.saturating_sub(age), if marked { acked } else { 0 });
-            let ack =
-                Ack { now, acked, sent_at, rtt: sample, rate, in_flight: 0, cwnd_limited, in_recovery, ce_marked };
+            let ack = Ack {
+                now,
+                acked,
+                sent_at,
+                rtt: sample,
+                rate,
+                in_flight: 0,
+                cwnd_limited,
+                in_recovery,
+                hole_open: false,
+                ce_marked,
+            };
             controller.on_ack(&ack, rtt);
         }
         Event::Lost { packets } => controller.on_loss(&Loss { now, lost: packets * PACKET, in_flight: 0 }),

@@ -243,6 +243,7 @@ impl<C: Controller> Flow<C> {
         if !self.active {
             return;
         }
+        self.sender.refresh();
         loop {
             match self.sender.next_packet(network.now, &mut self.source) {
                 Ok(transmission) => self.send(network, transmission),
@@ -417,8 +418,9 @@ impl<C: Controller> Flow<C> {
             slot.rtt_count += 1;
         }
         slot.lost += self.sender.stats.lost.saturating_sub(lost_before) as u32;
-        slot.cwnd = self.sender.cc.cwnd() as f32;
-        slot.pacing = self.sender.cc.pacing_rate().unwrap_or(0.0) as f32;
+        let (cwnd, pacing) = self.sender.allowance();
+        slot.cwnd = cwnd as f32;
+        slot.pacing = pacing.unwrap_or(0.0) as f32;
         slot.in_flight = self.sender.in_flight() as f32;
     }
 

@@ -65,9 +65,10 @@ impl Histogram {
         None
     }
 
-    /// Non-empty buckets as (smallest value, count).
-    pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(i, c)| (Self::lower(i), *c))
+    /// Non-empty buckets as (smallest value, smallest value of the next bucket, count).
+    pub fn buckets(&self) -> impl Iterator<Item = (Nanos, Nanos, u64)> + '_ {
+        let counts = self.counts.iter().enumerate();
+        counts.filter(|(_, c)| **c > 0).map(|(i, c)| (Self::lower(i), Self::lower(i + 1), *c))
     }
 }
 

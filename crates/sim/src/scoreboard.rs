@@ -23,6 +23,9 @@ pub(crate) struct Sent {
     pub(crate) state: State,
 }
 
+/// Packets that a new scoreboard has room for: small, so that a thousand flows with small windows stay in the cache.
+const INITIAL_SIZE: usize = 16;
+
 /// Sent packets by number, in a ring that grows when more than its size are unresolved.
 ///
 /// Entries below [`base`](Scoreboard::base) are resolved; they stay readable until the ring overwrites them, so that a
@@ -35,7 +38,7 @@ pub(crate) struct Scoreboard {
 
 impl Default for Scoreboard {
     fn default() -> Self {
-        Self { ring: vec![Sent::default(); 64], base: 0, next: 0 }
+        Self { ring: vec![Sent::default(); INITIAL_SIZE], base: 0, next: 0 }
     }
 }
 
@@ -139,7 +142,7 @@ mod tests {
             board.advance();
             assert_eq!(board.base(), number + 1);
         }
-        assert!(board.get_mut(199 - 64).is_none());
-        assert_eq!(board.get_mut(199 - 63).unwrap().segment, 199 - 63);
+        assert!(board.get_mut(199 - INITIAL_SIZE as u32).is_none());
+        assert_eq!(board.get_mut(200 - INITIAL_SIZE as u32).unwrap().segment, 200 - INITIAL_SIZE as u32);
     }
 }

@@ -94,6 +94,9 @@ pub(crate) struct Sender<C> {
     board: Scoreboard,
     sampler: RateSampler,
     in_flight: u64,
+    /// What the controller answered when last asked.
+    cwnd: u64,
+    pacing_rate: Option<f64>,
     /// One more than the largest acknowledged packet number.
     acked_end: u32,
     /// Losses of packets below this number belong to the present congestion event.
@@ -128,6 +131,8 @@ impl<C: Controller> Sender<C> {
             board: Scoreboard::default(),
             sampler: RateSampler::default(),
             in_flight: 0,
+            cwnd: 0,
+            pacing_rate: None,
             acked_end: 0,
             recovery_end: 0,
             event_losses: 0,
@@ -160,23 +165,35 @@ impl<C: Controller> Sender<C> {
         self.in_flight == 0 && self.repairs.is_empty()
     }
 
+    /// Asks the controller for its window and rate.
+    #[inline]
+    pub(crate) fn refresh(&mut self) {
+        self.cwnd = self.cc.cwnd();
+        self.pacing_rate = self.cc.pacing_rate();
+    }
+
+    /// The window in bytes and the pacing rate in bit/s that hold at present.
+    #[inline]
+    pub(crate) fn allowance(&self) -> (u64, Option<f64>) {
+        (self.cwnd, self.pacing_rate)
+    }
+
     /// The next packet, if window, pacing and application allow one.
     #[inline]
     pub(crate) fn next_packet(&mut self, now: Nanos, source: &mut Source) -> Result<Transmission, Blocked> {
         let repair = if self.repairs.is_empty() { None } else { self.next_repair() };
         let payload = repair.map_or_else(|| source.next_payload(self.mss), |r| u64::from(r.payload));
         if payload == 0 {
-            if self.in_flight < self.cc.cwnd() {
+            if self.in_flight < self.cwnd {
                 self.sampler.on_app_limited(self.in_flight);
             }
             return Err(Blocked::Application);
         }
-        if self.in_flight + payload > self.cc.cwnd() && self.in_flight > 0 {
+        if self.in_flight + payload > self.cwnd && self.in_flight > 0 {
             self.cwnd_limited = true;
             return Err(Blocked::Window);
         }
-        let pacing_rate = self.cc.pacing_rate();
-        if pacing_rate.is_some() && now < self.next_send {
+        if self.pacing_rate.is_some() && now < self.next_send {
             return Err(Blocked::Pacing(self.next_send));
         }
         let segment = if let Some(repair) = repair {
@@ -188,7 +205,7 @@ impl<C: Controller> Sender<C> {
             self.next_segment += 1;
             self.next_segment - 1
         };
-        if let Some(rate) = pacing_rate {
+        if let Some(rate) = self.pacing_rate {
             let gap = payload as f64 * 8e9 / rate;
             self.next_send = now.saturating_add(gap as Nanos);
         }
@@ -292,6 +309,7 @@ impl<C: Controller> Sender<C> {
             in_flight: self.in_flight,
             cwnd_limited: self.cwnd_limited,
             in_recovery: self.in_recovery(),
+            hole_open: self.board.base() < self.acked_end,
             ce_marked: batch.ce_marked,
         };
         self.cwnd_limited = false;

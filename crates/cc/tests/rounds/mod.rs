@@ -151,6 +151,7 @@ impl<C: Controller> Rounds<C> {
                 in_flight: packets.min(self.controller.cwnd() / PACKET) * PACKET,
                 cwnd_limited: !half_used,
                 in_recovery: self.in_recovery,
+                hole_open: false,
                 ce_marked: 0,
             };
             self.controller.on_ack(&ack, &self.rtt);
