@@ -1,0 +1,66 @@
+//! The JSON that describes a run: a [`Config`] whose flows also name their schemes.
+
+use astraea_cc::{AnyController, build};
+use astraea_sim::Config;
+use pyo3::PyErr;
+use pyo3::exceptions::PyValueError;
+use serde_json::Value;
+
+/// A congestion-control scheme with its parameters in SI units.
+struct Scheme {
+    name: String,
+    params: Vec<(String, f64)>,
+}
+
+/// A checked configuration with a scheme for each flow.
+pub(crate) struct Job {
+    pub(crate) config: Config,
+    schemes: Vec<Scheme>,
+}
+
+pub(crate) fn value_error(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+impl Job {
+    /// Reads and checks a run; errors are one line each.
+    pub(crate) fn parse(json: &str) -> Result<Self, PyErr> {
+        let mut value: Value = serde_json::from_str(json).map_err(value_error)?;
+        let flows = value.get_mut("flows").and_then(Value::as_array_mut);
+        let flows = flows.ok_or_else(|| value_error("flows: missing, expected a list"))?;
+        let schemes = flows.iter_mut().enumerate().map(|(i, flow)| take_scheme(i, flow)).collect::<Result<_, _>>()?;
+        let config: Config = serde_json::from_value(value).map_err(value_error)?;
+        config.validate().map_err(value_error)?;
+        let job = Self { config, schemes };
+        for flow in 0..job.schemes.len() {
+            job.controller(flow)?;
+        }
+        Ok(job)
+    }
+
+    /// A fresh controller for a flow.
+    pub(crate) fn controller(&self, flow: usize) -> Result<AnyController, PyErr> {
+        let Scheme { name, params } = &self.schemes[flow];
+        build(name, params, self.config.flows[flow].mss).map_err(value_error)
+    }
+}
+
+/// Removes `scheme` from a flow, since the simulator itself knows no schemes.
+fn take_scheme(index: usize, flow: &mut Value) -> Result<Scheme, PyErr> {
+    let wrong = |what: &str| value_error(format!("flows[{index}].scheme: {what}"));
+    let scheme = flow.as_object_mut().and_then(|f| f.remove("scheme")).ok_or_else(|| wrong("missing"))?;
+    let name = scheme.get("name").and_then(Value::as_str).ok_or_else(|| wrong("name: missing, expected a string"))?;
+    let params = match scheme.get("params") {
+        None => Vec::new(),
+        Some(params) => params
+            .as_object()
+            .ok_or_else(|| wrong("params: expected a table of numbers"))?
+            .iter()
+            .map(|(key, value)| {
+                let number = value.as_f64().ok_or_else(|| wrong(&format!("params.{key}: expected a number")))?;
+                Ok((key.clone(), number))
+            })
+            .collect::<Result<_, PyErr>>()?,
+    };
+    Ok(Scheme { name: name.to_owned(), params })
+}

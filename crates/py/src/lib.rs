@@ -1,0 +1,30 @@
+//! The native module `astraea._native`: simulator, environments and registries for Python.
+//!
+//! Everything here converts between Python and the Rust crates; no logic lives in this crate. Its Python-facing
+//! documentation and types are in `python/astraea/_native.pyi`.
+
+mod job;
+mod results;
+mod schemes;
+mod simulate;
+mod traces;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::schemes::schemes;
+    #[pymodule_export]
+    use super::simulate::{Cancel, bench, check, simulate};
+    #[pymodule_export]
+    use super::traces::read_trace;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+    }
+}

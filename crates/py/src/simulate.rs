@@ -1,0 +1,170 @@
+//! Running a simulation from Python.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use astraea_cc::{AnyController, Controller, INITIAL_WINDOW, Manual, Nanos, SECOND};
+use astraea_sim::{Interval, Simulation, Stop};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::job::{Job, value_error};
+use crate::results::results;
+
+/// Simulated time between two looks at signals and the cancel flag.
+const CHUNK: Nanos = SECOND;
+
+/// A flag that stops running simulations from another thread.
+#[pyclass(frozen, module = "astraea._native")]
+#[derive(Default)]
+pub(crate) struct Cancel {
+    flag: Arc<AtomicBool>,
+}
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes every `simulate` that was given this object raise `KeyboardInterrupt` soon.
+    fn cancel(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Checks a configuration without running it.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, config_json: &str) -> PyResult<()> {
+    let job = Job::parse(config_json)?;
+    py.detach(|| Simulation::new(&job.config, 0, |_| AnyController::Manual(manual(&job, 0))))
+        .map_err(value_error)?;
+    Ok(())
+}
+
+/// Runs a configuration and returns what happened.
+#[pyfunction]
+#[pyo3(signature = (config_json, seed, controllers=None, cancel=None))]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    config_json: &str,
+    seed: u64,
+    controllers: Option<HashMap<usize, Py<PyAny>>>,
+    cancel: Option<&Bound<'_, Cancel>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let job = Job::parse(config_json)?;
+    let deciders = controllers.unwrap_or_default();
+    if let Some(flow) = deciders.keys().find(|f| job.config.flows.get(**f).is_none_or(|flow| flow.period_ns == 0)) {
+        return Err(PyValueError::new_err(format!("controllers: flow {flow} does not exist or has no period_ns")));
+    }
+    let cancelled = cancel.map(|c| c.get().flag.clone()).unwrap_or_default();
+    let mut simulation = new_simulation(&job, seed, |flow| deciders.contains_key(&flow))?;
+    py.detach(|| run(&mut simulation, &deciders, &cancelled))?;
+    results(py, &job.config, &mut simulation)
+}
+
+/// Runs a configuration and returns only (simulated s, wall s, packets sent, events): for benchmarks.
+#[pyfunction]
+pub(crate) fn bench(py: Python<'_>, config_json: &str, seed: u64) -> PyResult<(f64, f64, u64, u64)> {
+    let job = Job::parse(config_json)?;
+    let mut simulation = new_simulation(&job, seed, |_| false)?;
+    py.detach(|| {
+        let start = std::time::Instant::now();
+        run(&mut simulation, &HashMap::new(), &AtomicBool::new(false))?;
+        let wall = start.elapsed().as_secs_f64();
+        let packets = (0..job.config.flows.len()).map(|flow| simulation.flow_stats(flow).sent).sum();
+        Ok((job.config.duration_ns as f64 / 1e9, wall, packets, simulation.events()))
+    })
+}
+
+/// The controller of a flow that Python decides for: the usual initial window until the first decision.
+fn manual(job: &Job, flow: usize) -> Manual {
+    Manual::new(u64::from(INITIAL_WINDOW * job.config.flows[flow].mss), None)
+}
+
+fn new_simulation(job: &Job, seed: u64, is_manual: impl Fn(usize) -> bool) -> PyResult<Simulation<AnyController>> {
+    let mut controllers = (0..job.config.flows.len())
+        .map(|flow| if is_manual(flow) { Ok(AnyController::Manual(manual(job, flow))) } else { job.controller(flow) })
+        .collect::<PyResult<Vec<AnyController>>>()?
+        .into_iter();
+    Simulation::new(&job.config, seed, |_| controllers.next().expect("one controller for each flow"))
+        .map_err(value_error)
+}
+
+fn run(
+    simulation: &mut Simulation<AnyController>,
+    deciders: &HashMap<usize, Py<PyAny>>,
+    cancelled: &AtomicBool,
+) -> PyResult<()> {
+    let mut until = 0;
+    while simulation.now() < simulation.duration() {
+        if simulation.now() >= until {
+            Python::attach(|py| py.check_signals())?;
+            until = (simulation.now() + CHUNK).min(simulation.duration());
+        }
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(PyKeyboardInterrupt::new_err("cancelled"));
+        }
+        if let Stop::Decision(flow) = simulation.run_until(until) {
+            let interval = simulation.take_interval(flow, None);
+            if let Some(decider) = deciders.get(&flow) {
+                Python::attach(|py| decide(py, decider, simulation, flow, &interval))?;
+                simulation.pump(flow);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells a Python controller what it measured, and takes its window and rate.
+fn decide(
+    py: Python<'_>,
+    decider: &Py<PyAny>,
+    simulation: &mut Simulation<AnyController>,
+    flow: usize,
+    interval: &Interval,
+) -> PyResult<()> {
+    let mss = f64::from(astraea_cc::MSS);
+    let now = simulation.now();
+    let flow = simulation.flow_mut(flow);
+    let seconds = |ns: Nanos| ns as f64 / 1e9;
+    let stats = PyDict::new(py);
+    stats.set_item("now", seconds(now))?;
+    stats.set_item("period", seconds(interval.length()))?;
+    stats.set_item("sent_bytes", interval.sent)?;
+    stats.set_item("acked_bytes", interval.acked)?;
+    stats.set_item("lost_bytes", interval.lost)?;
+    stats.set_item("throughput", interval.throughput())?;
+    stats.set_item("rtt_mean", interval.rtt_mean().map(|ns| ns / 1e9))?;
+    stats.set_item("rtt_min", (interval.rtt_count > 0).then(|| seconds(interval.rtt_min)))?;
+    stats.set_item("srtt", flow.rtt().has_sample().then(|| seconds(flow.rtt().smoothed())))?;
+    stats.set_item("min_rtt", flow.rtt().min().map(seconds))?;
+    stats.set_item("inflight", flow.in_flight() as f64 / mss)?;
+    stats.set_item("cwnd", flow.controller().cwnd() as f64 / mss)?;
+    stats.set_item("pacing", flow.controller().pacing_rate())?;
+
+    let answer = decider.bind(py).call_method1("decide", (stats,))?;
+    if answer.is_none() {
+        return Ok(());
+    }
+    let answer = answer
+        .cast::<PyDict>()
+        .map_err(|_| PyTypeError::new_err("decide: expected None or a dict with cwnd and/or pacing"))?;
+    let number = |key: &str| -> PyResult<Option<f64>> {
+        let Some(value) = answer.get_item(key)?.filter(|v| !v.is_none()) else { return Ok(None) };
+        let value: f64 = value.extract()?;
+        if !(value.is_finite() && value > 0.0) {
+            return Err(PyValueError::new_err(format!("decide: {key} is {value}, expected a positive number")));
+        }
+        Ok(Some(value))
+    };
+    let (cwnd, pacing) = (number("cwnd")?, number("pacing")?);
+    let window = cwnd.map_or(flow.controller().cwnd(), |packets| (packets * mss) as u64);
+    if let Some(manual) = flow.controller_mut().as_manual() {
+        manual.set(window, pacing);
+    }
+    Ok(())
+}
