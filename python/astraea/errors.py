@@ -1,0 +1,19 @@
+"""The exception for everything that is the user's to correct."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Bad input: one line that says where, what, and what was expected.
+
+    The command line prints it as `astraea: <message>` and exits with status 2.
+    """
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str:
+    """`; did you mean "x"?` for the candidate most like `word`, or an empty string."""
+    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.5)
+    return f'; did you mean "{found[0]}"?' if found else ""

@@ -1,0 +1,1 @@
+"""Scenarios: experiments as data. Reading, checking and resolving of the TOML files."""

@@ -1,0 +1,62 @@
+"""One clear line for each way in which a scenario can be wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from astraea.errors import nearest
+
+
+def explain(error: ValidationError, raw: Any) -> tuple[str, str]:
+    """Key path and reason of the first mistake in the raw scenario `raw`."""
+    first = error.errors(include_url=False)[0]
+    path = _path(first["loc"], raw)
+    if first["type"] == "unknown_key":
+        path.append(str(first["ctx"]["key"]))
+    elif first["type"] == "missing" and path[-1:] != [last := str(first["loc"][-1])]:
+        path.append(last)
+    return ".".join(path), _reason(first)
+
+
+def _path(loc: tuple[int | str, ...], raw: Any) -> list[str]:
+    """The keys of `loc` as they stand in the file: no tags of pydantic's, no deeper than what was written."""
+    path: list[str] = []
+    node = raw
+    for depth, part in enumerate(loc):
+        if isinstance(node, dict) and part in node:
+            node = node[part]
+        elif isinstance(node, list) and isinstance(part, int):
+            node = node[part] if part < len(node) else None
+        elif not (isinstance(node, dict) and depth == len(loc) - 1):
+            continue
+        path.append(str(part))
+    return path
+
+
+def _reason(error: ErrorDetails) -> str:  # noqa: PLR0911 - one answer per kind of mistake
+    kind, given, context = error["type"], error["input"], error.get("ctx", {})
+    match kind:
+        case "value_error":
+            return str(context["error"])
+        case "missing":
+            return "this key is required"
+        case "union_tag_invalid":
+            known = [word.strip("' ") for word in str(context["expected_tags"]).split(",")]
+            hint = nearest(tag := str(context["tag"]), known) or ";"
+            return f'unknown kind "{tag}"{hint} expected one of {", ".join(known)}'
+        case "union_tag_not_found":
+            return 'expected a name, or a table with the key "kind"'
+        case "literal_error":
+            return f'"{given}" is not possible; expected {context["expected"]}'
+        case "unknown_key" | "table_expected":
+            return error["msg"]
+    message = error["msg"].replace("Input should be", "expected").replace("Dictionary", "table").replace("List", "list")
+    return f"{message}, not {_shown(given)}"
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

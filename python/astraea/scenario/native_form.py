@@ -1,0 +1,132 @@
+"""Links and flows in the form that the simulator reads: integers, SI units, indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from astraea.errors import UserError
+from astraea.scenario.flows import Bulk, Flow, OnOff, Sized
+from astraea.scenario.links import CoDel, DropTail, FqCoDel, GilbertElliott, Link, Pie, Red
+from astraea.scenario.units import MTU
+
+if TYPE_CHECKING:
+    from astraea.scenario.resolve import FlowPlan
+
+
+def link(name: str, link: Link, rate: dict[str, Any], limit: Any) -> dict[str, Any]:
+    """One link; `rate` and `limit` have been worked out."""
+    delay = (
+        {"schedule": [list(step) for step in link.delay]} if isinstance(link.delay, list) else {"constant": link.delay}
+    )
+    reorder = link.reorder
+    return {
+        "name": name,
+        "rate": rate,
+        "delay": delay,
+        "limit": limit,
+        "queue": _queue(name, link, limit),
+        "loss": _loss(link),
+        "jitter_ns": link.jitter,
+        "reorder": {
+            "probability": reorder.probability if reorder else 0.0,
+            "delay_ns": reorder.delay if reorder else 0,
+        },
+    }
+
+
+def _queue(name: str, link: Link, limit: Any) -> dict[str, Any]:
+    queue = link.queue
+    match queue:
+        case DropTail():
+            return {"kind": "droptail"}
+        case CoDel():
+            return {
+                "kind": "codel",
+                "target_ns": queue.target,
+                "interval_ns": queue.interval,
+                "ecn": queue.ecn,
+            }
+        case FqCoDel():
+            return {
+                "kind": "fq_codel",
+                "target_ns": queue.target,
+                "interval_ns": queue.interval,
+                "flows": queue.flows,
+                "quantum": queue.quantum,
+                "ecn": queue.ecn,
+            }
+        case Pie():
+            return {
+                "kind": "pie",
+                "target_ns": queue.target,
+                "tupdate_ns": queue.tupdate,
+                "alpha": queue.alpha,
+                "beta": queue.beta,
+                "burst_ns": queue.burst,
+                "ecn": queue.ecn,
+            }
+        case Red():
+            return _red(name, queue, limit)
+
+
+def _red(name: str, queue: Red, limit: Any) -> dict[str, Any]:
+    if limit == "infinite":
+        raise UserError(f"link.{name}.buffer: red needs a limit; expected e.g. 1bdp")
+    size = limit["bytes"] if "bytes" in limit else limit["packets"] * MTU
+    return {
+        "kind": "red",
+        "min_bytes": round(queue.min * size),
+        "max_bytes": round(queue.max * size),
+        "max_p": queue.max_p,
+        "weight": queue.weight,
+        "gentle": queue.gentle,
+        "ecn": queue.ecn,
+    }
+
+
+def _loss(link: Link) -> Any:
+    if isinstance(link.loss, GilbertElliott):
+        chain = link.loss
+        return {
+            "gilbert_elliott": {
+                "p": chain.enter,
+                "r": chain.leave,
+                "loss_good": chain.good,
+                "loss_bad": chain.bad,
+            }
+        }
+    return {"bernoulli": link.loss} if link.loss > 0 else "none"
+
+
+def flow(flow: Flow, plan: FlowPlan, extra_delay: int, return_path: list[int]) -> dict[str, Any]:
+    """One flow; `plan` has its times, path and scheme, `extra_delay` is in ns."""
+    return {
+        "scheme": {"name": plan.scheme.name, "params": dict(plan.scheme.params)},
+        "start_ns": plan.start_ns,
+        "stop_ns": plan.stop_ns,
+        "path": list(plan.path),
+        "return_path": return_path,
+        "extra_delay_ns": extra_delay,
+        "source": _source(flow),
+        "ack": {
+            "every": flow.ack.every,
+            "timeout_ns": flow.ack.timeout,
+            "aggregate_ns": flow.ack.aggregate,
+            "loss": flow.ack.loss,
+        },
+        "ecn": flow.ecn,
+        "period_ns": flow.period,
+    }
+
+
+def _source(flow: Flow) -> Any:
+    source = flow.source
+    match source:
+        case Bulk():
+            return "bulk"
+        case Sized():
+            return {"sized": source.size}
+        case OnOff():
+            return {"on_off": {"on_ns": source.on, "off_ns": source.off, "exponential": source.exponential}}
+        case _:
+            return {source.kind: {"every_ns": source.every, "bytes": source.size}}

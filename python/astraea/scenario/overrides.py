@@ -1,0 +1,92 @@
+"""Changing keys of a scenario before it is checked: `--set`, `--trace` and the points of a sweep."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from astraea.errors import UserError, nearest
+
+_CAPACITIES = ("rate", "schedule", "trace")
+"""Keys of a link that exclude each other: setting one takes the place of the others."""
+
+_SHORTHANDS = {"queue": "kind", "source": "kind", "start": "at"}
+"""Keys whose text stands for a table with one key."""
+
+
+def parse(text: str) -> tuple[str, Any]:
+    """Split `key=value`; the value is read as TOML, or taken as text when it is none (50Mbps)."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f'--set {text}: expected key=value, e.g. "link.bottleneck.rate=50Mbps"')
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def replaced_by(key: str) -> set[str]:
+    """The keys that lose their effect when `key` is set: itself, and a link's other capacities."""
+    head, _, last = key.rpartition(".")
+    if head.startswith("link.") and head.count(".") == 1 and last in _CAPACITIES:
+        return {f"{head}.{name}" for name in _CAPACITIES}
+    return {key}
+
+
+def set_key(raw: dict[str, Any], key: str, value: Any) -> str:
+    """Set `key` (dotted, e.g. "flow.0.start.every") in the raw scenario; returns it with names as indices.
+
+    Raises `UserError` for a path that leads nowhere; whether the last key exists is for the schema to say.
+    """
+    parts = key.replace("[", ".").replace("]", "").split(".")
+    if "" in parts:
+        raise UserError(f'{key}: empty part; expected e.g. "link.bottleneck.rate"')
+    node: Any = raw
+    walked: list[str] = []
+    while len(parts) > 1 or isinstance(node, list):
+        if isinstance(node, list):
+            walked.append(_index(node, parts, ".".join(walked)))
+            node = node[int(walked[-1])]
+            continue
+        part = parts.pop(0)
+        node = _descend(node, part, walked)
+        walked.append(part)
+    if not parts:
+        raise UserError(f"{key}: expected a key of it, e.g. {key}.count")
+    if not isinstance(node, dict):
+        raise UserError(f"{key}: {'.'.join(walked)} is not a table")
+    if walked[:1] == ["link"] and len(walked) == 2 and parts[0] in _CAPACITIES:
+        for name in (*_CAPACITIES, "period"):
+            node.pop(name, None)
+    node[parts[0]] = value
+    return ".".join([*walked, parts[0]])
+
+
+def _descend(node: Any, part: str, walked: list[str]) -> Any:
+    """The table or list `part` of `node`, made when it is absent, except that links are never made."""
+    where = ".".join([*walked, part])
+    if not isinstance(node, dict):
+        raise UserError(f"{where}: {'.'.join(walked)} is not a table")
+    if walked == ["link"] and part not in node:
+        raise UserError(f"{where}: no such link{nearest(part, node)}")
+    child = node.setdefault(part, {})
+    if part in _SHORTHANDS and not isinstance(child, dict):
+        child = node[part] = {_SHORTHANDS[part]: child}
+    if not isinstance(child, (dict, list)):
+        raise UserError(f"{where}: is not a table, it has no keys")
+    return child
+
+
+def _index(groups: list[Any], parts: list[str], where: str) -> str:
+    """Take the index, or the name, of a group from `parts`; with a single group it may be left out."""
+    if not parts:
+        raise UserError(f"{where}: expected a key of one of its entries, e.g. {where}.0")
+    if parts[0].isdigit() and int(parts[0]) < len(groups):
+        return parts.pop(0)
+    labels = [group.get("name", "") if isinstance(group, dict) else "" for group in groups]
+    if parts[0] in labels:
+        return str(labels.index(parts.pop(0)))
+    if len(groups) == 1 and not parts[0].isdigit():
+        return "0"
+    known = ", ".join(f"{where}.{label or index}" for index, label in enumerate(labels))
+    raise UserError(f"{where}.{parts[0]}: no such entry; expected one of {known}")

@@ -1,0 +1,1 @@
+"""Traces of delivery opportunities: generating, describing and converting them."""

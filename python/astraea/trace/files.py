@@ -1,0 +1,132 @@
+"""Trace files: Mahimahi's format, and steps of rate over time as CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from astraea import _native
+from astraea.errors import UserError
+from astraea.scenario.units import MTU, NS
+
+Format = Literal["mahimahi", "csv", "json"]
+Step = tuple[float, float]
+"""A time in s and the rate in bit/s from then on."""
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name stands for: .csv, .json, and Mahimahi for everything else."""
+    match path.suffix.lower():
+        case ".csv":
+            return "csv"
+        case ".json":
+            return "json"
+    return "mahimahi"
+
+
+def read(path: Path) -> NDArray[np.int64]:
+    """Opportunities of one period in ns, from a file of any format; the last is the length of the period.
+
+    Raises `UserError` naming the file and, where there is one, the line.
+    """
+    kind = format_of(path)
+    try:
+        if kind == "mahimahi":
+            return _native.read_trace(str(path))
+        text = path.read_text(encoding="utf-8")
+        steps = _steps_of_csv(text) if kind == "csv" else _steps_of_json(text)
+        return opportunities(steps) * 1_000_000
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def mahimahi(times_ms: Iterable[int]) -> str:
+    """A Mahimahi file: the millisecond of one opportunity on each line."""
+    return "".join(f"{time}\n" for time in times_ms)
+
+
+def render(times_ns: NDArray[np.int64], kind: Format, window_s: float) -> str:
+    """The text of a file. CSV and JSON have the mean rate over windows of `window_s` seconds.
+
+    Mahimahi's format has no finer time than milliseconds.
+    """
+    if kind == "mahimahi":
+        return mahimahi((-(-times_ns // 1_000_000)).tolist())
+    steps = rate_steps(times_ns, window_s)
+    if kind == "json":
+        return json.dumps([{"time_s": time, "rate_bps": rate} for time, rate in steps], indent=0) + "\n"
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["time_s", "rate_bps"])
+    writer.writerows(steps)
+    return out.getvalue()
+
+
+def rate_steps(times_ns: NDArray[np.int64], window_s: float) -> list[Step]:
+    """Mean rate over windows of `window_s` seconds; a last one that is not full is left out."""
+    window = round(window_s * NS)
+    count = max(int(times_ns[-1]) // window, 1)
+    # An opportunity at t ends a transmission, so the window that ends at t has it.
+    bins = np.clip((times_ns - 1) // window, 0, None)
+    packets = np.bincount(bins[bins < count], minlength=count)
+    return [(index * window / NS, int(n) * MTU * 8 / (window / NS)) for index, n in enumerate(packets)]
+
+
+def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
+    """Times in ms of opportunities that deliver these rates; the last step lasts as long as the one before."""
+    if len(steps) < 2:
+        raise ValueError(f"has {len(steps)} rows; expected at least two")
+    times = np.array([time for time, _ in steps])
+    if times[0] != 0 or (np.diff(times) <= 0).any():
+        raise ValueError("times must start at 0 and ascend")
+    rates = np.array([rate for _, rate in steps])
+    if not np.isfinite(rates).all() or (rates < 0).any():
+        raise ValueError("rates must not be negative")
+    if not (rates > 0).any():
+        raise ValueError("every rate is zero; expected one above zero")
+    edges = np.append(times, 2 * times[-1] - times[-2])
+    sent = np.concatenate(([0.0], np.cumsum(rates * np.diff(edges)))) / (8 * MTU)
+    packets = np.arange(1, math.floor(sent[-1] + 1e-9) + 1)
+    # The step in which each packet ends: not a later one of no rate that begins with the same sum.
+    step = np.searchsorted(sent, packets - 1e-9) - 1
+    ends = edges[step] + (packets - sent[step]) * 8 * MTU / rates[step]
+    last = math.ceil(edges[-1] * 1000)
+    within = np.ceil(ends * 1000 - 1e-6).astype(np.int64)
+    return within if within.size and within[-1] == last else np.append(within, last)
+
+
+def _steps_of_csv(text: str) -> list[Step]:
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows or rows[0] != ["time_s", "rate_bps"]:
+        raise ValueError('line 1: expected the header "time_s,rate_bps"')
+    return [_step(row, f"line {number}") for number, row in enumerate(rows[1:], start=2)]
+
+
+def _steps_of_json(text: str) -> list[Step]:
+    rows = json.loads(text)
+    if not isinstance(rows, list):
+        raise ValueError('expected a list of {"time_s": ..., "rate_bps": ...}')
+    return [
+        _step([row.get("time_s"), row.get("rate_bps")] if isinstance(row, dict) else [], f"entry {number}")
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
+def _step(row: Sequence[Any], where: str) -> Step:
+    try:
+        time, rate = row
+        return float(time), float(rate)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: expected a time in s and a rate in bit/s") from None
