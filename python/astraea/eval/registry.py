@@ -1,0 +1,141 @@
+"""Schemes by name: those of the native module, and classes in Python files."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from astraea import _native
+from astraea.errors import UserError, nearest
+from astraea.scenario.resolve import SchemeSpec
+from astraea.scenario.units import parse_rate, parse_ratio, parse_size, parse_time
+
+SWITCH = "0 or 1"
+"""Unit of parameters that are on or off."""
+
+_WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
+
+PYTHON_SLOT = "constant-window"
+"""The native scheme whose place a controller written in Python takes."""
+
+
+@functools.cache
+def native() -> dict[str, dict[str, Any]]:
+    """The built-in schemes by name: title, kind, year, reference, params."""
+    return {scheme["name"]: scheme for scheme in _native.schemes()}
+
+
+def split(texts: Iterable[str]) -> list[str]:
+    """Schemes from `--cc` options: "a,b:x=1,y=2" has two, the second with two parameters."""
+    found: list[str] = []
+    for text in texts:
+        for part in text.split(","):
+            if "=" in part and ":" not in part and found:
+                found[-1] += f",{part}"
+            elif part.strip():
+                found.append(part.strip())
+    return list(dict.fromkeys(found))
+
+
+def scheme(text: str) -> SchemeSpec:
+    """The scheme of "name", "name:param=value,param=value" or "file.py:ClassName".
+
+    Raises `UserError` for what does not exist, with the nearest name.
+    """
+    if ".py" in text.partition("=")[0]:
+        return _python(text)
+    name, _, settings = text.partition(":")
+    if name not in native():
+        raise UserError(
+            f'unknown scheme "{name}"{nearest(name, native())} '
+            "(`astraea schemes` lists them; a controller in Python is file.py:ClassName)"
+        )
+    known = {param["name"]: param for param in native()[name]["params"]}
+    params: dict[str, float] = {}
+    for key, value in _settings(name, settings):
+        if key not in known:
+            has = f"; it has {', '.join(known)}" if known else "; it has none"
+            raise UserError(f'scheme {name}: unknown parameter "{key}"{nearest(key, known) or has}')
+        try:
+            params[key] = _number(value, known[key]["unit"])
+        except ValueError as error:
+            raise UserError(f"scheme {name}: {key}: {error}") from None
+    return SchemeSpec(text, name, params)
+
+
+def _settings(name: str, text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise UserError(f'scheme {name}: cannot read "{part}"; expected parameter=value')
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def _number(text: str, unit: str) -> float:
+    """A parameter's value in SI units, from text in the unit that the scheme declares."""
+    if unit == SWITCH and text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    match unit:
+        case "bit/s":
+            return parse_rate(text)
+        case "s":
+            return parse_time(text) / 1e9
+        case "bytes":
+            return float(parse_size(text))
+    try:
+        return parse_ratio(text) if text.endswith("%") else float(text)
+    except ValueError:
+        expected = {SWITCH: "on or off", "1": "a number", "": "a number"}.get(unit, f"a number of {unit}")
+        raise ValueError(f'cannot read "{text}"; expected {expected}') from None
+
+
+def _python(text: str) -> SchemeSpec:
+    file, _, rest = text.partition(".py")
+    path = Path(f"{file}.py")
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    name, _, settings = rest.removeprefix(":").partition(":")
+    if not name:
+        raise UserError(f"{text}: no class named; expected {path}:ClassName")
+    controller = getattr(_module(path.resolve()), name, None)
+    if not isinstance(controller, type):
+        classes = [key for key, value in vars(_module(path.resolve())).items() if isinstance(value, type)]
+        raise UserError(f'{path}: no class "{name}"{nearest(name, classes)}')
+    if not callable(getattr(controller, "decide", None)):
+        raise UserError(f"{path}: class {name} has no method decide(self, stats)")
+    params = {}
+    for key, value in _settings(name, settings):
+        try:
+            params[key] = _number(value, "")
+        except ValueError as error:
+            raise UserError(f"{path}:{name}: {key}: {error}") from None
+    factory = functools.partial(controller, **params)
+    try:
+        factory()
+    except Exception as error:
+        raise UserError(f"{path}: {name}(): {type(error).__name__}: {error}") from None
+    return SchemeSpec(text, PYTHON_SLOT, {}, factory)
+
+
+@functools.cache
+def _module(path: Path) -> Any:
+    """The module in a file; loaded once."""
+    name = f"astraea_controller_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UserError(f"{path}: line {error.lineno}: {error.msg}") from None
+    except Exception as error:
+        raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from None
+    return module

@@ -1,0 +1,109 @@
+"""What a run leaves behind: results.json, series.parquet and links.parquet."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from astraea import _native
+from astraea.errors import UserError
+from astraea.eval import metrics
+from astraea.eval.bootstrap import interval
+from astraea.eval.runner import Outcome, Plan
+from astraea.eval.tables import LINKS, SERIES
+from astraea.eval.trial import TrialResult
+
+SCHEMA = 1
+"""Version of the layout of results.json."""
+
+RESULTS, SERIES_FILE, LINKS_FILE = "results.json", "series.parquet", "links.parquet"
+
+
+def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:
+    """The object of results.json. It holds no time of day and nothing else that differs between equal runs."""
+    base = laid.document.validate()
+    return {
+        "schema": SCHEMA,
+        "astraea_version": _native.__version__,
+        "command": shlex.join(command),
+        "scenario": {
+            "name": laid.document.name,
+            **base.model_dump(mode="json"),
+            "trials": laid.trials,
+            "seed": laid.seed,
+        },
+        "backend": "sim",
+        "host": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
+        "interrupted": outcome.interrupted,
+        "trials": [result.entry for result in outcome.results],
+        "points": [
+            {
+                "label": point.label,
+                "values": point.values,
+                "summary": _summary([r for r in outcome.results if r.key.point.index == point.index]),
+            }
+            for point in laid.points
+        ],
+        "summary": _summary(outcome.results),
+    }
+
+
+def _summary(results: Sequence[TrialResult]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Mean and interval of every metric over trials, by scheme; metrics without a value are left out."""
+    summary: dict[str, dict[str, dict[str, Any]]] = {}
+    for cc in dict.fromkeys(result.key.cc for result in results):
+        entries = [result.entry["metrics"] for result in results if result.key.cc == cc]
+        summary[cc] = {}
+        for name in metrics.NAMES:
+            values = [entry[name] for entry in entries if entry[name] is not None]
+            if values:
+                low, high = interval(values) or (None, None)
+                summary[cc][name] = {"mean": sum(values) / len(values), "low": low, "high": high, "n": len(values)}
+    return summary
+
+
+def text(results: dict[str, Any]) -> str:
+    """results.json as it is written; numbers that are not finite would be an error."""
+    return json.dumps(results, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def check_writable(directory: Path) -> None:
+    """Raise `UserError` before any work is done if results could not be written to `directory`."""
+    if directory.exists() and not directory.is_dir():
+        raise UserError(f"--out {directory}: exists and is not a directory")
+    parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UserError(f"--out {directory}: cannot be written")
+
+
+def write(directory: Path, results: dict[str, Any], outcome: Outcome) -> None:
+    """Write the files of a run; results.json comes last, so that a directory that has it is complete.
+
+    Files of an earlier run in `directory` are replaced; others are left alone.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        _table([result.series for result in outcome.results], SERIES).write_parquet(staging / SERIES_FILE)
+        _table([result.links for result in outcome.results], LINKS).write_parquet(staging / LINKS_FILE)
+        (staging / RESULTS).write_text(text(results), encoding="utf-8")
+        directory.mkdir(exist_ok=True)
+        (directory / RESULTS).unlink(missing_ok=True)
+        for name in (SERIES_FILE, LINKS_FILE, RESULTS):
+            (staging / name).replace(directory / name)
+    finally:
+        shutil.rmtree(staging)
+
+
+def _table(parts: Sequence[pl.DataFrame | None], schema: dict[str, Any]) -> pl.DataFrame:
+    kept = [part for part in parts if part is not None]
+    return pl.concat(kept) if kept else pl.DataFrame(schema=schema)

@@ -1,0 +1,135 @@
+"""Running all trials of a scenario: schemes x points x repetitions, on several threads.
+
+The simulator releases Python's lock, so threads suffice. The result does not depend on how many there are: every
+trial has its own seed, and results are kept in the order of the plan.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from astraea import _native
+from astraea.errors import UserError
+from astraea.eval import registry, simulated
+from astraea.eval import trial as one
+from astraea.eval.trial import TrialKey, TrialResult
+from astraea.scenario.document import Document
+from astraea.scenario.points import Point, points
+from astraea.scenario.resolve import Resolved, SchemeSpec, resolve
+from astraea.trace.prepare import TraceStore
+
+
+@dataclass
+class Plan:
+    """Everything that is to be run, checked before anything runs."""
+
+    document: Document
+    points: list[Point]
+    keys: list[TrialKey]
+    trials: int
+    seed: int
+    _schemes: dict[str, SchemeSpec]
+    _fixed: dict[str, SchemeSpec]
+    _traces: TraceStore
+
+    def resolve(self, key: TrialKey) -> Resolved:
+        """The numbers of one trial."""
+        scenario = key.point.scenario
+        where = f"{self.document.path.name}: {f'sweep {key.point.label}: ' if key.point.label else ''}"
+        try:
+            traces = self._traces.of(scenario)
+            return resolve(scenario, self._schemes.get(key.cc), self._fixed, self.seed + key.repeat, traces)
+        except UserError as error:
+            raise UserError(f"{where}{error}") from None
+
+
+@dataclass
+class Outcome:
+    """The finished trials in the order of the plan, and whether some were given up."""
+
+    results: list[TrialResult] = field(default_factory=list)
+    interrupted: bool = False
+
+
+def plan(document: Document, cc: Sequence[str], *, seed: int, directory: Path, trials: int | None = None) -> Plan:
+    """Lay out the trials of the schemes `cc`; generated traces are put into `directory`.
+
+    Raises `UserError` for whatever would fail later: every point is resolved and shown to the simulator once.
+    """
+    spread = points(document)
+    flows = [flow for point in spread for flow in point.scenario.flow]
+    fixed = {flow.cc: registry.scheme(flow.cc) for flow in flows if flow.cc is not None}
+    if all(flow.cc is not None for flow in flows):
+        if cc:
+            raise UserError(f"{document.path.name}: fixes the scheme of every flow; --cc has nothing to set")
+        labels, schemes = ["+".join(fixed)], {}
+    else:
+        labels = list(cc) or ["cubic"]
+        schemes = {label: registry.scheme(label) for label in labels}
+    count = trials or spread[0].scenario.trials
+    keys = [
+        TrialKey(label, point, repeat, point.index * count + repeat)
+        for point in spread
+        for label in labels
+        for repeat in range(count)
+    ]
+    laid = Plan(document, spread, keys, count, seed, schemes, fixed, TraceStore(document, directory))
+    for key in keys:
+        if key.repeat == 0:
+            simulated.check(laid.resolve(key), document.path.name)
+    return laid
+
+
+def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _: None) -> Outcome:
+    """Run every trial of a plan on `jobs` threads; `on_done` is called in this thread after each.
+
+    An interrupt (Ctrl-C) stops the running trials and returns the finished ones. An error in a trial stops all and is
+    raised.
+    """
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for index in range(len(laid.keys)):
+        todo.put(index)
+    # Threads keep results themselves; what is queued only wakes this thread, which an interrupt may hit anywhere.
+    finished: dict[int, TrialResult] = {}
+    events: queue.SimpleQueue[TrialKey | BaseException] = queue.SimpleQueue()
+    cancel, stop = _native.Cancel(), threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                index = todo.get_nowait()
+            except queue.Empty:
+                return
+            key = laid.keys[index]
+            series = key.point.scenario.series
+            keep = series == "all" or (series == "first" and key.repeat == 0)
+            try:
+                finished[index] = one.run(key, laid.resolve(key), keep_series=keep, cancel=cancel)
+            except BaseException as error:  # raised again in the main thread
+                events.put(error)
+                return
+            events.put(key)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(laid.keys)))]
+    interrupted = False
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in laid.keys:
+            event = events.get()
+            if isinstance(event, BaseException):
+                raise event
+            on_done(event)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        stop.set()
+        cancel.cancel()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    return Outcome([finished[index] for index in sorted(finished)], interrupted and len(finished) < len(laid.keys))
