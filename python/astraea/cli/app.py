@@ -1,0 +1,39 @@
+"""The application: subcommands and what all of them share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from astraea import __version__
+from astraea.cli import bench, report, run, scenarios, schemes, trace
+
+app = typer.Typer(
+    help="Simulate, evaluate and compare congestion-control schemes.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.command("schemes")(schemes.schemes)
+app.command("scenarios")(scenarios.scenarios)
+app.command("report")(report.report)
+app.add_typer(trace.app, name="trace")
+app.add_typer(bench.app, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"astraea {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Simulate, evaluate and compare congestion-control schemes."""

@@ -1,0 +1,40 @@
+"""What the subcommands print: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors only.")]
+
+
+def out() -> Console:
+    """Standard output."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+def write_json(value: Any) -> None:
+    """Print a JSON document."""
+    typer.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, title: str = "") -> Table:
+    """A table whose last `numbers` columns are right-aligned; where room is short, their headings wrap."""
+    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        right = index >= len(columns) - numbers
+        made.add_column(column, justify="right" if right else "left", no_wrap=not right and index == 0)
+    for row in rows:
+        made.add_row(*row)
+    return made

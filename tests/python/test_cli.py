@@ -1,0 +1,234 @@
+"""The command `astraea`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from astraea import __version__
+from astraea.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+QUICK = [
+    "--set", "flow.0.start.every=1s", "--set", "flow.0.duration=3s", "--trials", "1", "--no-report",
+]  # fmt: skip
+
+
+@pytest.fixture
+def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in an empty directory: exit status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_version(astraea: Run) -> None:
+    assert astraea("--version") == (0, f"astraea {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        ["run"],
+        ["schemes"],
+        ["scenarios"],
+        ["report"],
+        ["trace"],
+        ["trace", "info"],
+        ["trace", "generate"],
+        ["trace", "convert"],
+        ["bench"],
+        ["bench", "sim"],
+    ],
+)
+def test_help(astraea: Run, command: list[str]) -> None:
+    status, out, err = astraea(*command, "--help")
+    assert (status, err) == (0, "")
+    assert f"Usage: {' '.join(['astraea', *command])}" in out
+
+
+def test_run(astraea: Run, tmp_path: Path) -> None:
+    status, out, err = astraea("run", "three-flows", "--cc", "cubic,newreno", *QUICK)
+    assert (status, err) == (0, "")
+    for word in ("Three flows, 40 s apart", "cubic", "newreno", "Jain's index", "out/three-flows/results.json"):
+        assert word in out
+    assert {path.name for path in (tmp_path / "out" / "three-flows").iterdir()} == {
+        "results.json",
+        "series.parquet",
+        "links.parquet",
+    }
+
+
+def test_report_is_written_beside_the_results(astraea: Run, tmp_path: Path) -> None:
+    status, out, _ = astraea("run", "three-flows", *QUICK[:-1], "--out", "here")
+    assert status == 0
+    assert "here/report.html" in out
+    assert (tmp_path / "here" / "report.html").read_text().lstrip().startswith("<!doctype html>")
+    status, out, err = astraea("report", "here", "--out", "again.html", "--json")
+    assert (status, json.loads(out), err) == (0, {"report": "again.html"}, "")
+    assert (tmp_path / "again.html").is_file()
+
+
+def test_json_is_alone_on_standard_output(astraea: Run, tmp_path: Path) -> None:
+    status, out, _ = astraea("run", "three-flows", *QUICK, "--json", "--out", "here", "--jobs", "1")
+    assert status == 0
+    assert out == (tmp_path / "here" / "results.json").read_text(encoding="utf-8")
+    found = json.loads(out)
+    assert list(found) == [
+        "schema",
+        "astraea_version",
+        "command",
+        "scenario",
+        "backend",
+        "host",
+        "interrupted",
+        "trials",
+        "points",
+        "summary",
+    ]
+    # What does not change the results is not part of the command that gives them.
+    assert found["command"] == (
+        "astraea run three-flows --set flow.0.start.every=1s --set flow.0.duration=3s --trials 1 --seed 1"
+    )
+
+
+def test_quiet(astraea: Run) -> None:
+    assert astraea("run", "three-flows", *QUICK, "--quiet") == (0, "", "")
+
+
+def test_sweep_table(astraea: Run) -> None:
+    status, out, _ = astraea("run", "vivace-tuned", *QUICK)
+    assert status == 0
+    assert "delay 60ms" in out
+    assert "delay 6ms" in out
+
+
+def test_generated_trace(astraea: Run, tmp_path: Path) -> None:
+    arguments = ["run", "cellular", "--set", "flow.0.duration=5s", "--trials", "1", "--no-report", "--json"]
+    status, out, _ = astraea(*arguments)
+    assert status == 0
+    found = json.loads(out)
+    assert found["scenario"]["link"]["bottleneck"]["trace"]["seed"] == 1
+    # Where the generated file lay is nobody's business.
+    assert str(tmp_path) not in out
+    assert "/tmp" not in out
+    assert astraea(*arguments)[1] == out
+
+
+def test_trace_option(astraea: Run, tmp_path: Path) -> None:
+    (tmp_path / "even.trace").write_text("".join(f"{ms}\n" for ms in range(1, 101)))
+    status, out, _ = astraea("run", "three-flows", "--trace", "even.trace", *QUICK, "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["scenario"]["link"]["bottleneck"]["trace"] == "even.trace"
+    # One packet each millisecond: 12 Mbit/s.
+    link = found["trials"][0]["links"][0]
+    assert link["capacity_bytes"] == pytest.approx(12e6 / 8 * found["trials"][0]["duration_ns"] / 1e9, rel=1e-3)
+    assert link["limit"] == {"bytes": 45_000}  # 12 Mbit/s x 30 ms / 8
+
+
+def test_controller_in_python(astraea: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def decide(self, stats):\n        return {'cwnd': 20}\n")
+    status, out, _ = astraea("run", "three-flows", "--cc", "mine.py:Mine", *QUICK, "--json")
+    assert status == 0
+    assert list(json.loads(out)["summary"]) == ["mine.py:Mine"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "tree-flows"], 'no scenario "tree-flows"; did you mean "three-flows"?'),
+        (["run", "x/y.toml"], "x/y.toml: no such scenario file"),
+        (["run", "three-flows", "--cc", "cubik"], 'unknown scheme "cubik"; did you mean "cubic"?'),
+        (["run", "three-flows", "--cc", "mine.py:Mine"], "mine.py: no such file"),
+        (["run", "three-flows", "--set", "link.bottleneck.rate=100"], 'missing unit in "100"; expected e.g. "100Mbps"'),
+        (["run", "three-flows", "--set", "trails=3"], '--set trails: unknown key; did you mean "trials"?'),
+        (["run", "three-flows", "--set", "duration=10s"], "three-flows.toml: flow.0.start: flow 2 of 3 never starts"),
+        (["run", "three-flows", "--trace", "no.trace"], "--trace no.trace: no such trace file"),
+        (["run", "multi-bottleneck", "--trace", "x"], 'no link "bottleneck"; expected --set link.link1.trace=FILE'),
+        (["run", "three-flows", "--trials", "0"], "Invalid value for '--trials': "),
+        (["run", "three-flows", "--bogus"], "No such option: --bogus"),
+        (["run"], "Missing argument"),
+        (["rnu"], "No such command 'rnu'"),
+        (["report", "nowhere"], "nowhere: no such directory"),
+        (["trace", "info", "no.trace"], "no.trace: "),
+        (["trace", "generate", "x.trace", "--mean", "9"], '--mean: missing unit in "9"; expected e.g. "100Mbps"'),
+        (["trace", "generate", "no/x.trace"], "no/x.trace: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_line(astraea: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
+    status, out, err = astraea(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("astraea: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "line"), [("", ""), ("1\n5\n3\n", "line 3"), ("1\nx\n", "line 2"), ("0\n0\n", "")])
+def test_bad_traces(astraea: Run, tmp_path: Path, text: str, line: str) -> None:
+    (tmp_path / "bad.trace").write_text(text)
+    status, out, err = astraea("run", "three-flows", "--trace", "bad.trace", *QUICK)
+    assert (status, out) == (2, "")
+    assert err.startswith("astraea: ")
+    assert err.count("\n") == 1
+    assert "bad.trace" in err
+    assert line in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_interrupt(astraea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from astraea.eval import runner
+
+    run = runner.run
+
+    def interrupted(laid: runner.Plan, **_: object) -> runner.Outcome:
+        def stop(_: object) -> None:
+            raise KeyboardInterrupt
+
+        return run(laid, jobs=1, on_done=stop)
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    status, _, err = astraea("run", "three-flows", *QUICK[:4], "--trials", "40", "--no-report", "--out", "here")
+    assert status == 130
+    assert "of 40 trials in here" in err
+    found = json.loads((tmp_path / "here" / "results.json").read_text())
+    assert found["interrupted"] is True
+    assert 1 <= len(found["trials"]) < 40
+
+
+def test_lists(astraea: Run) -> None:
+    assert {entry["name"] for entry in json.loads(astraea("schemes", "--json")[1])} >= {"cubic", "newreno"}
+    assert {entry["name"] for entry in json.loads(astraea("scenarios", "--json")[1])} >= {"three-flows", "cellular"}
+    assert "cubic" in astraea("schemes")[1]
+    assert "three-flows" in astraea("scenarios")[1]
+    assert astraea("scenarios", "three-flows")[1].startswith("# The papers' main experiment")
+
+
+def test_traces(astraea: Run, tmp_path: Path) -> None:
+    assert astraea("trace", "generate", "x.trace", "--duration", "20s", "--seed", "3")[0] == 0
+    assert astraea("trace", "convert", "x.trace", "x.csv", "--window", "1s")[0] == 0
+    assert (tmp_path / "x.csv").read_text().startswith("time_s,rate_bps\n0.0,")
+    status, out, _ = astraea("trace", "info", "x.trace", "x.csv", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["x.trace"]["duration_s"] == 20
+    # A window of a second more or less.
+    assert found["x.csv"]["duration_s"] == pytest.approx(20, abs=1)
+    assert "x.trace" in astraea("trace", "info", "x.trace")[1]
+
+
+def test_bench(astraea: Run) -> None:
+    status, out, _ = astraea("bench", "sim", "--repeat", "1", "--json")
+    assert status == 0
+    cases = json.loads(out)["cases"]
+    assert cases[0]["case"] == "three-flows, cubic"
+    assert all(case["simulated_s_per_s"] > 0 and case["packets"] > 0 for case in cases)

@@ -1,0 +1,170 @@
+"""From a scenario to the simulator's numbers."""
+
+from typing import Any
+
+import pytest
+
+from astraea.errors import UserError
+from astraea.scenario import document
+from astraea.scenario.points import points
+from astraea.scenario.resolve import Resolved, SchemeSpec, TraceFile, resolve
+
+CUBIC = SchemeSpec("cubic", "cubic")
+S = 10**9
+MS = 10**6
+
+
+def resolved(
+    name: str, *settings: str, seed: int = 1, point: int = 0, traces: dict[str, TraceFile] | None = None
+) -> Resolved:
+    scenario = points(document.load(name, settings))[point].scenario
+    return resolve(scenario, CUBIC, {"cubic": CUBIC}, seed, traces or {})
+
+
+def limit(*settings: str, **traces: TraceFile) -> Any:
+    return resolved("three-flows", *settings, traces=traces).config["links"][0]["limit"]
+
+
+def test_three_flows() -> None:
+    trial = resolved("three-flows", "flow.0.start.jitter=0ms")
+    assert trial.config["duration_ns"] == 200 * S  # the last starts at 80 s and lives 120 s
+    assert trial.config["slot_ns"] == 10 * MS
+    assert [flow["start_ns"] for flow in trial.config["flows"]] == [0, 40 * S, 80 * S]
+    assert [flow["stop_ns"] for flow in trial.config["flows"]] == [120 * S, 160 * S, None]
+    assert trial.config["links"] == [
+        {
+            "name": "bottleneck",
+            "rate": {"constant": 1e8},
+            "delay": {"constant": 15 * MS},
+            "limit": {"bytes": 375_000},  # 100 Mbit/s x 30 ms / 8
+            "queue": {"kind": "droptail"},
+            "loss": "none",
+            "jitter_ns": 0,
+            "reorder": {"probability": 0.0, "delay_ns": 0},
+        }
+    ]
+    assert trial.config["flows"][0] == {
+        "scheme": {"name": "cubic", "params": {}},
+        "start_ns": 0,
+        "stop_ns": 120 * S,
+        "path": [0],
+        "return_path": [],
+        "extra_delay_ns": 0,
+        "source": "bulk",
+        "ack": {"every": 1, "timeout_ns": 40 * MS, "aggregate_ns": 0, "loss": 0.0},
+        "ecn": False,
+        "period_ns": 30 * MS,
+    }
+
+
+def test_buffers() -> None:
+    assert limit("link.bottleneck.buffer=0.05bdp") == {"bytes": 18_750}
+    assert limit("link.bottleneck.buffer=100ms") == {"bytes": 1_250_000}  # 100 Mbit/s x 0.1 s / 8
+    assert limit("link.bottleneck.buffer=4.8MB") == {"bytes": 4_800_000}
+    assert limit("link.bottleneck.buffer=250packets") == {"packets": 250}
+    assert limit("link.bottleneck.buffer=infinite") == "infinite"
+    # Never less than one packet.
+    assert limit("link.bottleneck.buffer=10B") == {"bytes": 1500}
+
+
+def test_bdp_takes_the_longest_rtt_of_the_link() -> None:
+    # 100 Mbit/s x 200 ms / 8, as the paper's figure 8 has it.
+    assert resolved("rtt-fairness").config["links"][0]["limit"] == {"bytes": 2_500_000}
+
+
+def test_bdp_of_changing_rates_takes_the_mean() -> None:
+    steps = 'link.bottleneck.schedule=[["0s", "20Mbps"], ["5s", "40Mbps"]]'
+    # Once a period of 20 s: (5 x 20 + 15 x 40) / 20 = 35 Mbit/s, x 30 ms / 8.
+    assert limit(steps, "link.bottleneck.period=20s") == {"bytes": 131_250}
+    # Without a period over the whole 200 s: (5 x 20 + 195 x 40) / 200 = 39.5 Mbit/s.
+    assert limit(steps, "flow.0.start.jitter=0ms") == {"bytes": 148_125}
+    # Redrawn between 16 and 32 Mbit/s: 24 Mbit/s.
+    assert limit('link.bottleneck.rate={low = "16Mbps", high = "32Mbps", every = "5s"}') == {"bytes": 90_000}
+    # A trace: its own mean, 8 Mbit/s.
+    assert limit("link.bottleneck.trace=x", bottleneck=TraceFile("x", 8e6)) == {"bytes": 30_000}
+
+
+def test_random_rates_belong_to_the_seed() -> None:
+    settings = ['link.bottleneck.rate={low = "16Mbps", high = "32Mbps", every = "5s"}', "flow.0.start.jitter=0ms"]
+    first = resolved("three-flows", *settings).config["links"][0]["rate"]["schedule"]
+    assert first == resolved("three-flows", *settings).config["links"][0]["rate"]["schedule"]
+    assert first != resolved("three-flows", *settings, seed=2).config["links"][0]["rate"]["schedule"]
+    assert [time for time, _ in first] == [step * 5 * S for step in range(40)]
+    assert all(16e6 <= rate <= 32e6 for _, rate in first)
+
+
+def test_starts_with_jitter_belong_to_the_seed() -> None:
+    starts = [flow.start_ns for flow in resolved("three-flows").flows]
+    assert starts == [flow.start_ns for flow in resolved("three-flows").flows]
+    assert starts != [flow.start_ns for flow in resolved("three-flows", seed=2).flows]
+    assert all(0 <= start - index * 40 * S < 30 * MS for index, start in enumerate(starts))
+
+
+def test_poisson_starts() -> None:
+    trial = resolved("three-flows", 'flow.0.start={poisson = "4s"}', "flow.0.count=2000", "duration=1000000s")
+    starts = [flow.start_ns for flow in trial.flows]
+    assert starts[0] == 0
+    assert starts == sorted(starts)
+    # 1999 exponential gaps: the mean lies within five standard errors, 5 x 4 / sqrt(1999) = 0.45 s.
+    assert abs(starts[-1] / S / 1999 - 4) < 0.45
+
+
+def test_poisson_starts_after_the_end_are_left_out() -> None:
+    trial = resolved("three-flows", 'flow.0.start={poisson = "4s"}', "flow.0.count=1000", "duration=40s")
+    assert 1 <= len(trial.flows) < 40
+    assert all(flow.start_ns < 40 * S for flow in trial.flows)
+
+
+def test_flow_that_never_starts() -> None:
+    with pytest.raises(UserError, match=r"flow\.0\.start: flow 3 of 3 never starts: its start at 80s is not before"):
+        resolved("three-flows", "duration=80s", "flow.0.start.jitter=0ms")
+
+
+def test_scenario_without_an_end() -> None:
+    scenario = document.load("three-flows")
+    del scenario.raw["flow"][0]["duration"]
+    with pytest.raises(UserError, match="duration: missing: no flow has one either"):
+        resolve(scenario.validate(), CUBIC, {}, 1, {})
+
+
+def test_base_rtt() -> None:
+    two = resolved("multi-bottleneck")
+    assert {flow.base_rtt_ns for flow in two.flows} == {30 * MS}
+    assert [flow.path for flow in two.flows] == [(0,), (0,), (0, 1), (0, 1)]
+    five = resolved("rtt-fairness")
+    assert [flow.base_rtt_ns // MS for flow in five.flows] == [40, 80, 120, 160, 200]
+
+
+def test_roles() -> None:
+    trial = resolved("background")
+    assert [flow.under_test for flow in trial.flows] == [False] * 3 + [True] * 3
+    assert [flow.group for flow in trial.flows] == ["background"] * 3 + ["joining"] * 3
+
+
+def test_queue_loss_and_source() -> None:
+    trial = resolved(
+        "three-flows",
+        'link.bottleneck.queue={kind = "red", min = "10%"}',
+        'link.bottleneck.loss={enter = "1%", leave = 0.3}',
+        'link.bottleneck.reorder={probability = 0.1, delay = "5ms"}',
+        'flow.0.source={kind = "on_off", on = "1s", off = "2s"}',
+    )
+    link = trial.config["links"][0]
+    assert link["queue"] == {
+        "kind": "red",
+        "min_bytes": 37_500,
+        "max_bytes": 281_250,
+        "max_p": 0.1,
+        "weight": 0.002,
+        "gentle": True,
+        "ecn": False,
+    }
+    assert link["loss"] == {"gilbert_elliott": {"p": 0.01, "r": 0.3, "loss_good": 0.0, "loss_bad": 1.0}}
+    assert link["reorder"] == {"probability": 0.1, "delay_ns": 5 * MS}
+    assert trial.config["flows"][0]["source"] == {"on_off": {"on_ns": S, "off_ns": 2 * S, "exponential": True}}
+    assert not trial.flows[0].greedy
+
+
+def test_red_needs_a_limit() -> None:
+    with pytest.raises(UserError, match=r"link\.bottleneck\.buffer: red needs a limit"):
+        resolved("three-flows", "link.bottleneck.queue=red", "link.bottleneck.buffer=infinite")

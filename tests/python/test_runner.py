@@ -1,0 +1,168 @@
+"""Running trials: order, seeds, threads, interrupts; and what is written."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from astraea.errors import UserError
+from astraea.eval import results, runner
+from astraea.scenario import document
+
+SHORT = ['flow.0.start={every = "1s", jitter = "30ms"}', "flow.0.duration=3s"]
+
+
+def plan(directory: Path, *settings: str, cc: tuple[str, ...] = ("cubic", "newreno"), trials: int = 2) -> runner.Plan:
+    loaded = document.load("three-flows", [*SHORT, *settings])
+    return runner.plan(loaded, cc, seed=7, directory=directory, trials=trials)
+
+
+def write(laid: runner.Plan, directory: Path, jobs: int) -> dict[str, bytes]:
+    outcome = runner.run(laid, jobs=jobs)
+    results.write(directory, results.build(laid, outcome, ["astraea", "run"]), outcome)
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_order_and_seeds(tmp_path: Path) -> None:
+    laid = plan(tmp_path)
+    found = results.build(laid, runner.run(laid, jobs=2), ["astraea", "run", "a b"])
+    assert [(trial["cc"], trial["trial"], trial["seed"]) for trial in found["trials"]] == [
+        ("cubic", 0, 7),
+        ("cubic", 1, 8),
+        ("newreno", 0, 7),
+        ("newreno", 1, 8),
+    ]
+    assert found["command"] == "astraea run 'a b'"
+    assert found["scenario"]["link"]["bottleneck"]["rate"] == "100Mbps"
+    assert found["scenario"]["trials"] == 2
+    values = [trial["metrics"]["jain"] for trial in found["trials"][:2]]
+    entry = found["summary"]["cubic"]["jain"]
+    assert entry["n"] == 2
+    assert entry["mean"] == pytest.approx(sum(values) / 2)
+    assert (entry["low"], entry["high"]) == (min(values), max(values))
+
+
+def test_same_bytes_with_one_and_two_jobs(tmp_path: Path) -> None:
+    one = write(plan(tmp_path), tmp_path / "one", 1)
+    two = write(plan(tmp_path), tmp_path / "two", 2)
+    assert set(one) == {"results.json", "series.parquet", "links.parquet"}
+    assert one == two
+
+
+def test_points_of_a_sweep(tmp_path: Path) -> None:
+    loaded = document.load("vivace-tuned", SHORT)
+    laid = runner.plan(loaded, ["cubic"], seed=1, directory=tmp_path, trials=2)
+    found = results.build(laid, runner.run(laid, jobs=2), [])
+    assert [trial["point"] for trial in found["trials"]] == [
+        {"link.bottleneck.delay": "60ms"},
+        {"link.bottleneck.delay": "60ms"},
+        {"link.bottleneck.delay": "6ms"},
+        {"link.bottleneck.delay": "6ms"},
+    ]
+    # A trial's number is unique within its scheme; repetitions have the same seeds at each point.
+    assert [trial["trial"] for trial in found["trials"]] == [0, 1, 2, 3]
+    assert [trial["seed"] for trial in found["trials"]] == [1, 2, 1, 2]
+    assert [point["label"] for point in found["points"]] == ["delay 60ms", "delay 6ms"]
+    assert [point["summary"]["cubic"]["utilization"]["n"] for point in found["points"]] == [2, 2]
+    assert found["summary"]["cubic"]["utilization"]["n"] == 4
+
+
+def test_series(tmp_path: Path) -> None:
+    write(plan(tmp_path, cc=("cubic",), trials=1), tmp_path / "out", 1)
+    series = pl.read_parquet(tmp_path / "out" / "series.parquet")
+    assert series.columns == [
+        "trial", "cc", "flow", "t", "throughput", "rtt", "cwnd", "pacing", "inflight", "loss",
+    ]  # fmt: skip
+    entry = json.loads((tmp_path / "out" / "results.json").read_text())["trials"][0]
+    for flow in entry["flows"]:
+        rows = series.filter(pl.col("flow") == flow["flow"])
+        # Rows begin with the flow's first slot; what they sum up to is what was delivered.
+        assert rows["t"][0] == pytest.approx(flow["start_ns"] // 10_000_000 / 100)
+        assert rows["throughput"].cast(pl.Float64).sum() * 0.01 * 1e6 / 8 == pytest.approx(
+            flow["delivered_bytes"], rel=1e-3
+        )
+    links = pl.read_parquet(tmp_path / "out" / "links.parquet")
+    assert links.columns == ["trial", "cc", "link", "t", "queue_delay", "delivered", "capacity", "dropped"]
+    # 100 Mbit/s of packets carry 100 x 1448 / 1500 of payload.
+    assert links["capacity"].to_list()[:100] == pytest.approx([100 * 1448 / 1500] * 100, rel=1e-6)
+
+
+@pytest.mark.parametrize(("series", "trials"), [("all", {0, 1}), ("first", {0}), ("none", set())])
+def test_which_series_are_kept(tmp_path: Path, series: str, trials: set[int]) -> None:
+    write(plan(tmp_path, f"series={series}", cc=("cubic",)), tmp_path / "out", 1)
+    for name in ("series.parquet", "links.parquet"):
+        assert set(pl.read_parquet(tmp_path / "out" / name)["trial"]) == trials
+
+
+def test_fixed_schemes_need_no_cc(tmp_path: Path) -> None:
+    loaded = document.load("three-flows", [*SHORT, "flow.0.cc=newreno"])
+    laid = runner.plan(loaded, [], seed=1, directory=tmp_path, trials=1)
+    assert [key.cc for key in laid.keys] == ["newreno"]
+    with pytest.raises(UserError, match=r"three-flows\.toml: fixes the scheme of every flow; --cc has nothing to set"):
+        runner.plan(loaded, ["cubic"], seed=1, directory=tmp_path, trials=1)
+
+
+def test_interrupt_keeps_finished_trials(tmp_path: Path) -> None:
+    (tmp_path / "stopper.py").write_text(
+        "import os, signal\n"
+        "class Stopper:\n"
+        "    made = 0\n"
+        "    def start(self, mss):\n"
+        "        Stopper.made += 1\n"
+        "        self.number = Stopper.made\n"
+        "    def decide(self, stats):\n"
+        "        if self.number == 2 and stats.now > 1:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    laid = plan(tmp_path, "flow.0.count=1", cc=(f"{tmp_path}/stopper.py:Stopper",), trials=50)
+    outcome = runner.run(laid, jobs=1)
+    assert outcome.interrupted
+    assert [result.key.repeat for result in outcome.results] == list(range(len(outcome.results)))
+    assert 1 <= len(outcome.results) < 50
+    found = results.build(laid, outcome, [])
+    assert found["interrupted"] is True
+
+
+def test_error_in_a_trial_is_raised(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text("class Late:\n    def decide(self, stats):\n        return {'cwnd': -1}\n")
+    laid = plan(tmp_path, cc=(f"{tmp_path}/late.py:Late",))
+    with pytest.raises(UserError, match="cwnd is -1"):
+        runner.run(laid, jobs=2)
+
+
+def test_earlier_results_are_replaced_and_other_files_kept(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / "results.json").write_text("old")
+    found = write(plan(tmp_path, cc=("cubic",), trials=1), out, 1)
+    assert found["notes.txt"] == b"mine"
+    assert json.loads(found["results.json"])["schema"] == 1
+
+
+def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laid = plan(tmp_path, cc=("cubic",), trials=1)
+    outcome = runner.run(laid, jobs=1)
+
+    def full(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(results, "text", full)
+    with pytest.raises(OSError, match="disk full"):
+        results.write(tmp_path / "out", {}, outcome)
+    assert not (tmp_path / "out").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="exists and is not a directory"):
+        results.check_writable(tmp_path / "file")
+    with pytest.raises(UserError, match="cannot be written"):
+        results.check_writable(tmp_path / "file" / "below")
+    results.check_writable(tmp_path / "new" / "deep")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,138 @@
+"""Every mistake in a scenario is one line that names file, key and what was expected."""
+
+from pathlib import Path
+
+import pytest
+
+from astraea.errors import UserError
+from astraea.scenario import document
+from astraea.scenario.points import points
+
+GOOD = """
+[link.bottleneck]
+rate = "100Mbps"
+delay = "15ms"
+
+[[flow]]
+count = 3
+start = { every = "40s" }
+duration = "120s"
+path = ["bottleneck"]
+"""
+
+
+def complaint(directory: Path, text: str) -> str:
+    """What is said about a scenario file with this text."""
+    path = directory / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        points(document.load(str(path)))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"100Mbps"', '"100"', 'mine.toml: link.bottleneck.rate: missing unit in "100"; expected e.g. "100Mbps"'),
+        ('"100Mbps"', "100", 'mine.toml: link.bottleneck.rate: missing unit in "100"; expected e.g. "100Mbps"'),
+        ('"100Mbps"', '"0Mbps"', 'mine.toml: link.bottleneck.rate: a rate must be above zero, not "0Mbps"'),
+        ('"100Mbps"', '"-1Mbps"', 'mine.toml: link.bottleneck.rate: a rate must be above zero, not "-1Mbps"'),
+        ("rate =", "rte =", 'mine.toml: link.bottleneck.rte: unknown key; did you mean "rate"?'),
+        ("count =", "cuont =", 'mine.toml: flow.0.cuont: unknown key; did you mean "count"?'),
+        ("every =", "evry =", 'mine.toml: flow.0.start.evry: unknown key; did you mean "every"?'),
+        ('delay = "15ms"', 'queue = "codl"', 'mine.toml: link.bottleneck.queue: unknown kind "codl"; did you mean'),
+        ('delay = "15ms"', 'delay = "-1ms"', 'mine.toml: link.bottleneck.delay: a time must not be negative: "-1ms"'),
+        ('delay = "15ms"', "loss = 2", "mine.toml: link.bottleneck.loss: must lie between 0 and 1"),
+        (
+            'delay = "15ms"',
+            'trace = "x"',
+            "mine.toml: link.bottleneck: expected exactly one of rate, schedule and trace",
+        ),
+        (
+            'rate = "100Mbps"',
+            "",
+            "mine.toml: link.bottleneck: expected exactly one of rate, schedule and trace, not none",
+        ),
+        ('path = ["bottleneck"]', "", "mine.toml: flow.0.path: this key is required"),
+        ('["bottleneck"]', "[]", "mine.toml: flow.0.path: expected at least one link"),
+        ('["bottleneck"]', '["botleneck"]', 'mine.toml: flow.0.path: no link "botleneck"; did you mean "bottleneck"?'),
+        ("count = 3", "count = 0", "mine.toml: flow.0.count: expected greater than or equal to 1, not 0"),
+        ("count = 3", 'count = "3"', 'mine.toml: flow.0.count: expected a valid integer, not "3"'),
+        ('"120s"', '"0s"', 'mine.toml: flow.0.duration: must be above zero, not "0s"'),
+        ("[[flow]]", "[flow]", "mine.toml: flow: expected a valid list"),
+        ("[[flow]]", "[[flow]", "mine.toml: not valid TOML: "),
+        ("[[flow]]", '[[sweep]]\nvary."link.x.rate" = ["1Mbps"]\n[[flow]]', "link.x: no such link"),
+        (
+            "[[flow]]",
+            '[[sweep]]\nvary."link.bottleneck.rate" = ["0Mbps"]\n[[flow]]',
+            "mine.toml: sweep rate 0Mbps: link.bottleneck.rate: a rate must be above zero",
+        ),
+        (
+            "[[flow]]",
+            '[[sweep]]\nmode = "zip"\nvary."link.bottleneck.rate" = ["1Mbps"]\nvary."flow.0.count" = [1, 2]\n[[flow]]',
+            "mine.toml: sweep.0: with mode zip, every key needs the same number of values",
+        ),
+        (
+            'rate = "100Mbps"',
+            'schedule = [["0s", "1Mbps"], ["5s", "2Mbps"], ["5s", "3Mbps"]]',
+            "mine.toml: link.bottleneck.schedule: times of a schedule must ascend, but 5s follows 5s",
+        ),
+        ("count = 3", 'count = 3\nextra_delay = ["1ms"]', "mine.toml: flow.0: extra_delay has 1 values for count = 3"),
+        (
+            '{ every = "40s" }',
+            '{ every = "4s", poisson = "4s" }',
+            "mine.toml: flow.0.start: a list of times, every and",
+        ),
+    ],
+)
+def test_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    assert message in complaint(tmp_path, GOOD.replace(old, new, 1))
+
+
+TWO_LINKS = """
+[link.a]
+rate = "10Mbps"
+ends = ["x", "y"]
+[link.b]
+rate = "10Mbps"
+ends = ["y", "z"]
+[[flow]]
+duration = "1s"
+path = PATH
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ('["a", "b", "a"]', 'flow.0.path: cyclic: crosses "a" twice'),
+        ('["b", "a"]', 'flow.0.path: disconnected: "b" ends at z, but "a" begins at x'),
+        ('["a"]', "link.b: no flow crosses this link"),
+    ],
+)
+def test_topology(tmp_path: Path, path: str, message: str) -> None:
+    assert message in complaint(tmp_path, TWO_LINKS.replace("PATH", path))
+
+
+def test_path_that_returns_to_a_node_is_cyclic(tmp_path: Path) -> None:
+    text = TWO_LINKS.replace('["y", "z"]', '["y", "x"]').replace("PATH", '["a", "b"]')
+    assert "cyclic: visits a node twice (x -> y -> x)" in complaint(tmp_path, text)
+
+
+def test_paths_that_disagree_on_the_order_of_links_are_cyclic(tmp_path: Path) -> None:
+    text = TWO_LINKS.replace('ends = ["x", "y"]', "").replace('ends = ["y", "z"]', "")
+    text = text.replace("PATH", '["a", "b"]') + '[[flow]]\nduration = "1s"\npath = ["b", "a"]\n'
+    assert "the paths of the flows are cyclic" in complaint(tmp_path, text)
+
+
+def test_no_such_file() -> None:
+    with pytest.raises(UserError, match=r"^nowhere/x\.toml: no such scenario file$"):
+        document.load("nowhere/x.toml")
+
+
+def test_no_such_name() -> None:
+    with pytest.raises(UserError, match='no scenario "tree-flows"; did you mean "three-flows"'):
+        document.load("tree-flows")

@@ -1,0 +1,66 @@
+"""The scenarios that are shipped."""
+
+import re
+
+import pytest
+
+from astraea.scenario import document
+from astraea.scenario.points import points
+from astraea.scenario.resolve import SchemeSpec, TraceFile, resolve
+
+CUBIC = SchemeSpec("cubic", "cubic")
+
+EXPECTED = {
+    "three-flows",
+    "aurora-unfair",
+    "vivace-slow",
+    "vivace-tuned",
+    "rtt-fairness",
+    "diverse",
+    "many-flows",
+    "multi-bottleneck",
+    "background",
+    "cellular",
+    "friendliness",
+    "buffers",
+    "satellite",
+    "high-speed",
+    "overhead",
+    "aurora-sensitivity",
+    "dynamic-link",
+    "fct",
+}
+
+
+def test_all_are_there() -> None:
+    assert set(document.names()) == EXPECTED
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_point_resolves(name: str) -> None:
+    for point in points(document.load(name)):
+        traces = {link: TraceFile("x", 9e6) for link, spec in point.scenario.link.items() if spec.trace}
+        trial = resolve(point.scenario, CUBIC, {"cubic": CUBIC}, 1, traces)
+        assert trial.flows
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_comment_and_title_name_the_figure(name: str) -> None:
+    loaded = document.load(name)
+    text = loaded.path.read_text(encoding="utf-8")
+    comment = text[: text.index("title =")]
+    assert comment.startswith("# ")
+    assert re.search(r"figures? \d", comment)
+    scenario = loaded.validate()
+    assert scenario.title
+    assert re.search(r"fig\. \d", scenario.source)
+
+
+def test_points_of_sweeps() -> None:
+    labels = [point.label for point in points(document.load("dynamic-link"))]
+    assert labels == ["lossy", "alternating", "redrawn"]
+    sensitivity = points(document.load("aurora-sensitivity"))
+    # One property at a time: the others keep the standard link's values.
+    assert [point.label for point in sensitivity if point.scenario.link["bottleneck"].delay != 30_000_000] == [
+        f"delay {2**power}ms" for power in range(10)
+    ]
