@@ -64,6 +64,7 @@ def test_run(astraea: Run, tmp_path: Path) -> None:
         "results.json",
         "series.parquet",
         "links.parquet",
+        "completions.parquet",
     }
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: results.json, series.parquet and links.parquet."""
+"""What a run leaves behind: results.json and tables as Parquet."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from astraea.errors import UserError
 from astraea.eval import metrics
 from astraea.eval.bootstrap import interval
 from astraea.eval.runner import Outcome, Plan
-from astraea.eval.tables import LINKS, SERIES
+from astraea.eval.tables import COMPLETIONS, LINKS, SERIES
 from astraea.eval.trial import TrialResult
 
 SCHEMA = 1
 """Version of the layout of results.json."""
 
-RESULTS, SERIES_FILE, LINKS_FILE = "results.json", "series.parquet", "links.parquet"
+RESULTS = "results.json"
+SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE = "series.parquet", "links.parquet", "completions.parquet"
 
 
 def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:
@@ -81,8 +82,11 @@ def check_writable(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise UserError(f"--out {directory}: exists and is not a directory")
     parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise UserError(f"--out {directory}: cannot be written")
+    try:
+        # Rights alone do not tell: some file systems refuse even root.
+        Path(tempfile.mkdtemp(prefix=".try-", dir=parent)).rmdir()
+    except OSError as error:
+        raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from error
 
 
 def write(directory: Path, results: dict[str, Any], outcome: Outcome) -> None:
@@ -90,15 +94,19 @@ def write(directory: Path, results: dict[str, Any], outcome: Outcome) -> None:
 
     Files of an earlier run in `directory` are replaced; others are left alone.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    tables = {
+        SERIES_FILE: _table([result.series for result in outcome.results], SERIES),
+        LINKS_FILE: _table([result.links for result in outcome.results], LINKS),
+        COMPLETIONS_FILE: _table([result.completions for result in outcome.results], COMPLETIONS),
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=".new-", dir=directory))
     try:
-        _table([result.series for result in outcome.results], SERIES).write_parquet(staging / SERIES_FILE)
-        _table([result.links for result in outcome.results], LINKS).write_parquet(staging / LINKS_FILE)
+        for name, table in tables.items():
+            table.write_parquet(staging / name)
         (staging / RESULTS).write_text(text(results), encoding="utf-8")
-        directory.mkdir(exist_ok=True)
         (directory / RESULTS).unlink(missing_ok=True)
-        for name in (SERIES_FILE, LINKS_FILE, RESULTS):
+        for name in (*tables, RESULTS):
             (staging / name).replace(directory / name)
     finally:
         shutil.rmtree(staging)

@@ -1,4 +1,4 @@
-"""Time series of a trial as tables: the columns of series.parquet and links.parquet."""
+"""What is recorded of a trial as tables: the columns of series.parquet, links.parquet and completions.parquet."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ LINKS = {
 }
 """Columns of links.parquet: queue_delay in ms (mean of the packets that began service in the slot; NaN: none),
 delivered and capacity in Mbit/s of payload, dropped in packets."""
+
+COMPLETIONS = {
+    "trial": pl.Int32,
+    "cc": pl.String,
+    "flow": pl.Int32,
+    "start": pl.Float64,
+    "time": pl.Float64,
+}
+"""Columns of completions.parquet, a row for each message (or sized flow) that the receiver got in full: start is when the
+sender's application had it, in s, and time is how long it took, in s."""
 
 
 def flow_table(trial: Resolved, result: dict[str, Any], cc: str, number: int) -> pl.DataFrame:
@@ -87,6 +97,17 @@ def link_table(trial: Resolved, result: dict[str, Any], cc: str, number: int) ->
             ).with_columns(link=pl.lit(link["name"]))
         )
     return _labelled(pl.concat(parts), LINKS, cc, number)
+
+
+def completion_table(result: dict[str, Any], cc: str, number: int) -> pl.DataFrame:
+    """Rows of completions.parquet for one trial."""
+    rows = [
+        (index, start / NS, (end - start) / NS)
+        for index, flow in enumerate(result["flows"])
+        for start, end in flow["completions"]
+    ]
+    kinds = {"flow": pl.Int32, "start": pl.Float64, "time": pl.Float64}
+    return _labelled(pl.DataFrame(rows, schema=kinds, orient="row"), COMPLETIONS, cc, number)
 
 
 def _mbps(size: NDArray[np.float64], slot_ns: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import polars as pl
 from astraea import _native
 from astraea.eval import metrics
 from astraea.eval.simulated import simulate, trial_data
-from astraea.eval.tables import flow_table, link_table
+from astraea.eval.tables import completion_table, flow_table, link_table
 from astraea.scenario.points import Point
 from astraea.scenario.resolve import Resolved
 from astraea.scenario.units import NS
@@ -34,6 +34,7 @@ class TrialResult:
     entry: dict[str, Any]
     series: pl.DataFrame | None
     links: pl.DataFrame | None
+    completions: pl.DataFrame
 
 
 def run(key: TrialKey, resolved: Resolved, *, keep_series: bool, cancel: _native.Cancel | None) -> TrialResult:
@@ -54,6 +55,7 @@ def run(key: TrialKey, resolved: Resolved, *, keep_series: bool, cancel: _native
         entry,
         flow_table(resolved, result, key.cc, key.number) if keep_series else None,
         link_table(resolved, result, key.cc, key.number) if keep_series else None,
+        completion_table(result, key.cc, key.number),
     )
 
 

@@ -1,0 +1,48 @@
+"""The settings in the guide: all of them, with the defaults that the environments have."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astraea.envs import MultiFlowEnv, SingleFlowEnv
+from astraea.envs.settings import MultiFlowSettings, RewardSettings, SingleFlowSettings
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
+
+
+def documented(kind: str) -> dict[str, Any]:
+    """Names and defaults in the table whose head says `kind` setting."""
+    table = PAGE.read_text(encoding="utf-8").split(f"| {kind} setting |")[1].split("\n\n")[0]
+    return {name: json.loads(value) for name, value in re.findall(r"^\| `(\w+)` \| `(.+?)` \|", table, re.M)}
+
+
+@pytest.mark.parametrize(
+    ("env", "kind", "settings"),
+    [(SingleFlowEnv, "SingleFlow", SingleFlowSettings), (MultiFlowEnv, "MultiFlow", MultiFlowSettings)],
+)
+def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) -> None:
+    explicit = documented(kind)
+    if kind == "MultiFlow":
+        explicit["reward"] = documented("reward")
+        assert set(explicit["reward"]) == set(RewardSettings.__annotations__)
+    assert set(explicit) == set(settings.__annotations__)
+    by_default, by_hand = env(), env(**explicit)
+    assert by_default.observation_space == by_hand.observation_space
+    assert by_default.action_space == by_hand.action_space
+    for seed in range(5):
+        first, _ = by_default.reset(seed=seed)
+        second, _ = by_hand.reset(seed=seed)
+        np.testing.assert_array_equal(first, second)
+        truncated = False
+        while not truncated:
+            action = np.array([0.3], np.float32)
+            one, other = by_default.step(action), by_hand.step(action)
+            np.testing.assert_array_equal(one[0], other[0])
+            assert one[1:4] == other[1:4]
+            truncated = one[3]
