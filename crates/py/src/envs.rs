@@ -1,5 +1,8 @@
 //! The environments.
 
+// Python hands over arguments by value, and `self` whether or not it is needed.
+#![allow(clippy::needless_pass_by_value, clippy::unused_self)]
+
 use astraea_env::multi_flow::{
     AgentStatus, FlowDriven, FlowStatistics, GLOBAL_FEATURES, MultiFlowConfig, Observer, Parallel,
 };
@@ -7,15 +10,12 @@ use astraea_env::single_flow::SingleFlowConfig;
 use astraea_env::{Batch, EnvError, Environment as _, SingleFlow, Vector};
 use astraea_policy::{Feature, state};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-type AnyEnvironment = Box<dyn astraea_env::Environment>;
+use crate::job::value_error;
 
-fn value_error(problem: impl ToString) -> PyErr {
-    PyValueError::new_err(problem.to_string())
-}
+type AnyEnvironment = Box<dyn astraea_env::Environment>;
 
 /// The environment of that kind with settings from a JSON object.
 fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {

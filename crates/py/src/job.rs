@@ -18,6 +18,7 @@ pub(crate) struct Job {
     schemes: Vec<Scheme>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "used as an argument of map_err")]
 pub(crate) fn value_error(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

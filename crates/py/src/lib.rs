@@ -3,18 +3,19 @@
 //! Everything here converts between Python and the Rust crates; no logic lives in this crate. Its Python-facing
 //! documentation and types are in `python/astraea/_native.pyi`.
 
+mod envs;
 mod job;
 mod results;
 mod schemes;
 mod simulate;
 mod traces;
 
-use pyo3::prelude::*;
-
-#[pymodule]
+#[pyo3::pymodule]
 mod _native {
-    use super::*;
+    use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::envs::{Environment, ParallelEnvironment, VectorEnvironment};
     #[pymodule_export]
     use super::schemes::schemes;
     #[pymodule_export]

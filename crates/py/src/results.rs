@@ -8,6 +8,9 @@ use pyo3::types::{PyDict, PyList};
 
 type Sim = Simulation<AnyController>;
 
+/// Name of a series and its value in a slot.
+type Column = (&'static str, fn(&FlowSlot) -> f32);
+
 /// Everything that `simulate` returns; see `_native.pyi` for keys, shapes and units.
 pub(crate) fn results<'py>(py: Python<'py>, config: &Config, simulation: &mut Sim) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
@@ -91,7 +94,7 @@ fn flow_series<'py>(py: Python<'py>, config: &Config, simulation: &mut Sim) -> P
     let Some(recorder) = simulation.recorder() else { return Ok(series) };
     let (slots, length) = (recorder.slots(), recorder.slot_ns());
     let shape = [spans.len(), slots];
-    let columns: [(&str, fn(&FlowSlot) -> f32); 3] = [
+    let columns: [Column; 3] = [
         ("delivered", |s| s.delivered as f32),
         ("lost", |s| s.lost as f32),
         ("rtt", |s| (s.rtt_sum as f64 / f64::from(s.rtt_count) / 1e9) as f32),
@@ -107,7 +110,7 @@ fn flow_series<'py>(py: Python<'py>, config: &Config, simulation: &mut Sim) -> P
         }
         series.set_item(name, PyArray1::from_vec(py, column).reshape(shape)?)?;
     }
-    let held: [(&str, fn(&FlowSlot) -> f32); 3] = [
+    let held: [Column; 3] = [
         ("cwnd", |s| s.cwnd / MSS as f32),
         ("pacing", |s| if s.pacing > 0.0 { s.pacing } else { f32::NAN }),
         ("inflight", |s| s.in_flight / MSS as f32),

@@ -40,8 +40,7 @@ impl Cancel {
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, config_json: &str) -> PyResult<()> {
     let job = Job::parse(config_json)?;
-    py.detach(|| Simulation::new(&job.config, 0, |_| AnyController::Manual(manual(&job, 0))))
-        .map_err(value_error)?;
+    py.detach(|| Simulation::new(&job.config, 0, |_| AnyController::Manual(manual(&job, 0)))).map_err(value_error)?;
     Ok(())
 }
 
@@ -102,7 +101,7 @@ fn run(
     let mut until = 0;
     while simulation.now() < simulation.duration() {
         if simulation.now() >= until {
-            Python::attach(|py| py.check_signals())?;
+            check_signals()?;
             until = (simulation.now() + CHUNK).min(simulation.duration());
         }
         if cancelled.load(Ordering::Relaxed) {
@@ -117,6 +116,12 @@ fn run(
         }
     }
     Ok(())
+}
+
+/// Raises what a signal handler of Python raises, if a signal came.
+fn check_signals() -> PyResult<()> {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general over lifetimes")]
+    Python::attach(|py| py.check_signals())
 }
 
 /// Tells a Python controller what it measured, and takes its window and rate.

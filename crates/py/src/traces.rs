@@ -10,7 +10,8 @@ use crate::job::value_error;
 
 /// Delivery opportunities of a Mahimahi trace within one period, in ns; the last one ends the period.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
 pub(crate) fn read_trace(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyArray1<i64>>> {
     let trace = py.detach(|| Trace::read(&path)).map_err(value_error)?;
-    Ok(PyArray1::from_vec(py, trace.times().iter().map(|t| *t as i64).collect()))
+    Ok(PyArray1::from_vec(py, trace.times().iter().map(|t| t.cast_signed()).collect()))
 }

@@ -168,6 +168,12 @@ impl<C: Controller> Simulation<C> {
             self.on_arrival(end, packet);
             return None;
         }
+        if let Event::Deadline(flow) = event
+            && let Some(later) = self.flows[flow as usize].later_deadline(self.network.now)
+        {
+            self.network.events.postpone(later, event);
+            return None;
+        }
         self.network.events.pop();
         let network = &mut self.network;
         match event {

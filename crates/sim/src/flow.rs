@@ -432,21 +432,30 @@ impl<C: Controller> Flow<C> {
         }
     }
 
+    /// The armed deadline has come, but what has happened since has put it off: the new one, now armed.
+    #[inline]
+    pub(crate) fn later_deadline(&mut self, now: Nanos) -> Option<Nanos> {
+        let deadline = self.sender.deadline();
+        let put_off = self.active && self.deadline_armed == now && deadline > now && deadline < NEVER;
+        put_off.then(|| {
+            self.deadline_armed = deadline;
+            deadline
+        })
+    }
+
     pub(crate) fn on_deadline(&mut self, network: &mut Network) {
         if self.deadline_armed != network.now {
             return;
         }
         self.deadline_armed = NEVER;
-        if !self.active {
+        if !self.active || self.sender.deadline() > network.now {
             return;
         }
-        if self.sender.deadline() <= network.now {
-            let lost_before = self.sender.stats.lost;
-            if let Some(probe) = self.sender.on_deadline(network.now) {
-                self.send(network, probe);
-            }
-            self.record(network, lost_before, false);
+        let lost_before = self.sender.stats.lost;
+        if let Some(probe) = self.sender.on_deadline(network.now) {
+            self.send(network, probe);
         }
+        self.record(network, lost_before, false);
         self.pump(network);
     }
 

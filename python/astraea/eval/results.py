@@ -89,24 +89,29 @@ def check_writable(directory: Path) -> None:
         raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from error
 
 
+def tables(outcome: Outcome) -> dict[str, pl.DataFrame]:
+    """The tables of a run by the names of their files."""
+    return {
+        SERIES_FILE: _table([result.series for result in outcome.results], SERIES),
+        LINKS_FILE: _table([result.links for result in outcome.results], LINKS),
+        COMPLETIONS_FILE: _table([result.completions for result in outcome.results], COMPLETIONS),
+    }
+
+
 def write(directory: Path, results: dict[str, Any], outcome: Outcome) -> None:
     """Write the files of a run; results.json comes last, so that a directory that has it is complete.
 
     Files of an earlier run in `directory` are replaced; others are left alone.
     """
-    tables = {
-        SERIES_FILE: _table([result.series for result in outcome.results], SERIES),
-        LINKS_FILE: _table([result.links for result in outcome.results], LINKS),
-        COMPLETIONS_FILE: _table([result.completions for result in outcome.results], COMPLETIONS),
-    }
+    parts = tables(outcome)
     directory.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=".new-", dir=directory))
     try:
-        for name, table in tables.items():
+        for name, table in parts.items():
             table.write_parquet(staging / name)
         (staging / RESULTS).write_text(text(results), encoding="utf-8")
         (directory / RESULTS).unlink(missing_ok=True)
-        for name in (*tables, RESULTS):
+        for name in (*parts, RESULTS):
             (staging / name).replace(directory / name)
     finally:
         shutil.rmtree(staging)

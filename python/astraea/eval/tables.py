@@ -48,8 +48,8 @@ COMPLETIONS = {
     "start": pl.Float64,
     "time": pl.Float64,
 }
-"""Columns of completions.parquet, a row for each message (or sized flow) that the receiver got in full: start is when the
-sender's application had it, in s, and time is how long it took, in s."""
+"""Columns of completions.parquet, a row for each message (or sized flow) that the receiver got in full: start is when
+the sender's application had it, in s, and time is how long it took, in s."""
 
 
 def flow_table(trial: Resolved, result: dict[str, Any], cc: str, number: int) -> pl.DataFrame:

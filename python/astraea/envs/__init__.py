@@ -1,0 +1,27 @@
+"""Environments over the packet simulator, with the standard interfaces.
+
+Importing this package registers `astraea/SingleFlow-v0` and `astraea/MultiFlow-v0` with Gymnasium, each with a native
+vector environment. The PettingZoo form of the latter is `multi_flow_v0.parallel_env()`. See `docs/environments.md`.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+
+from astraea.envs import multi_flow_v0
+from astraea.envs.multi_flow import MultiFlowEnv
+from astraea.envs.single_flow import SingleFlowEnv
+from astraea.envs.vector import MultiFlowVectorEnv, SingleFlowVectorEnv
+
+__all__ = ["MultiFlowEnv", "MultiFlowVectorEnv", "SingleFlowEnv", "SingleFlowVectorEnv", "multi_flow_v0"]
+
+gymnasium.register(
+    id="astraea/SingleFlow-v0",
+    entry_point="astraea.envs.single_flow:SingleFlowEnv",
+    vector_entry_point="astraea.envs.vector:SingleFlowVectorEnv",
+)
+gymnasium.register(
+    id="astraea/MultiFlow-v0",
+    entry_point="astraea.envs.multi_flow:MultiFlowEnv",
+    vector_entry_point="astraea.envs.vector:MultiFlowVectorEnv",
+)

@@ -1,0 +1,78 @@
+"""What the Gymnasium environments share: spaces and arrays around a native environment."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Space
+from numpy.typing import NDArray
+
+from astraea._native import Environment
+from astraea.envs.settings import to_json
+
+Array = NDArray[np.float32]
+
+
+def spaces_of(native: Environment) -> tuple[Space[Array], Space[Array]]:
+    """Observation and action space of a native environment."""
+    low, high = native.observation_bounds
+    limit = native.action_limit
+    return box(low, high), box(np.array([-limit], np.float32), np.array([limit], np.float32))
+
+
+def box(low: Array, high: Array) -> Space[Array]:
+    """A box of 32-bit numbers (its type does not know of what)."""
+    return cast(Space[Array], Box(low, high, dtype=np.float32))
+
+
+def number_of(action: Any) -> float:
+    """The number in an action of shape (1,)."""
+    array = np.asarray(action)
+    if array.shape != (1,):
+        raise ValueError(f"action: has shape {array.shape}, expected (1,)")
+    return float(array[0])
+
+
+class NativeEnv(gymnasium.Env[Array, Array]):
+    """An environment whose work is done by the native module."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 as in the base class
+    kind: ClassVar[str]
+
+    def __init__(self, settings: Any) -> None:
+        self._native = Environment(self.kind, to_json(settings))
+        self._seeded = False
+        self.observation_space, self.action_space = spaces_of(self._native)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Starts an episode.
+
+        Args:
+            seed: The generator starts anew from it; without one it goes on from where it is.
+            options: Not used.
+
+        Returns:
+            The first observation and its info.
+        """
+        super().reset(seed=seed, options=options)
+        if seed is None and not self._seeded:
+            seed = int(self.np_random.integers(2**63))
+        self._seeded = True
+        return self._native.reset(seed), self._info()
+
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """Carries out an action of shape (1,) and goes on to the next decision.
+
+        Returns:
+            Observation, reward, terminated (never), truncated (the episode is over), info.
+
+        Raises:
+            ValueError: If the action has another shape or is not a number.
+        """
+        observation, reward, terminated, truncated = self._native.step(number_of(action))
+        return observation, reward, terminated, truncated, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        raise NotImplementedError

@@ -1,0 +1,154 @@
+"""Running a scenario from a program: `astraea.run` does what `astraea run` does, and returns what that writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from astraea.errors import UserError
+from astraea.eval import registry, results, runner
+from astraea.eval.trial import TrialKey
+from astraea.scenario import document
+
+Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
+"""Entered when everything is checked and nothing has run; what it gives is called after each trial."""
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """The finished trials of a run."""
+
+    plan: runner.Plan
+    outcome: runner.Outcome
+    content: dict[str, Any]
+    """The object of results.json (docs/command-line.md)."""
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        """One entry per trial, with `cc`, `point`, `seed`, `metrics`, `flows` and `links` among its keys."""
+        return list(self.content["trials"])
+
+    @property
+    def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """`summary[scheme][metric]` is `{mean, low, high, n}` over all trials that define the metric."""
+        return dict(self.content["summary"])
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Everything recorded: "series.parquet" and the others by the names of their files."""
+        return results.tables(self.outcome)
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """The flows over time, as in series.parquet: columns and units are those of `astraea.eval.tables.SERIES`."""
+        return self.tables[results.SERIES_FILE]
+
+    def write(self, directory: str | Path) -> None:
+        """Write results.json and the tables to `directory`, which `astraea report` reads."""
+        results.write(Path(directory), self.content, self.outcome)
+
+
+def run(
+    scenario: str | Path,
+    cc: str | Sequence[str] = (),
+    *,
+    settings: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    trace: str | Path | None = None,
+) -> Results:
+    """Run schemes on a scenario.
+
+    The arguments are those of `astraea run` (docs/command-line.md); nothing is printed or written.
+
+    Args:
+        scenario: Name of a scenario that is shipped, or path of a .toml file.
+        cc: Schemes to compare: "cubic,newreno" or ["cubic:hystart=off", "file.py:ClassName"]. None given: CUBIC, where
+            the scenario leaves the choice.
+        settings: Keys of the scenario to change, as with `--set`: {"link.bottleneck.rate": "50Mbps", "flow.count": 2}.
+        trials: Trials of each scheme at each point of a sweep; None: the scenario's.
+        seed: Seed of the first trial; the next has one more.
+        jobs: Trials at the same time; None: one per core. Results do not depend on it.
+        trace: Mahimahi trace for the link "bottleneck", or the only link.
+
+    Raises:
+        UserError: Bad input, in one line.
+        KeyboardInterrupt: Ctrl-C; what had finished is lost.
+    """
+    found = execute(
+        str(scenario),
+        [cc] if isinstance(cc, str) else cc,
+        settings=[f"{key}={_toml(key, value)}" for key, value in (settings or {}).items()],
+        trials=trials,
+        seed=seed,
+        jobs=jobs,
+        trace=None if trace is None else str(trace),
+    )
+    if found.outcome.interrupted:
+        raise KeyboardInterrupt
+    return found
+
+
+def execute(
+    scenario: str,
+    cc: Sequence[str],
+    *,
+    settings: Sequence[str] = (),
+    trials: int | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    trace: str | None = None,
+    progress: Progress = lambda _: nullcontext(lambda _: None),
+) -> Results:
+    """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials."""
+    loaded = document.load(scenario, settings)
+    if trace is not None:
+        loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
+    schemes = registry.split(cc)
+    with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
+        laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials)
+        with progress(laid) as on_done:
+            outcome = runner.run(laid, jobs=jobs or os.cpu_count() or 1, on_done=on_done)
+    command = _command(scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace)
+    return Results(laid, outcome, results.build(laid, outcome, command))
+
+
+def _bottleneck(loaded: document.Document) -> str:
+    """The link that `--trace` means."""
+    links = loaded.raw.get("link")
+    names = list(links) if isinstance(links, dict) else []
+    if "bottleneck" in names:
+        return "bottleneck"
+    if len(names) == 1:
+        return str(names[0])
+    example = f"--set link.{names[0] if names else 'NAME'}.trace=FILE"
+    raise UserError(f'--trace: {loaded.path.name} has no link "bottleneck"; expected {example}')
+
+
+def _command(
+    scenario: str, *, schemes: list[str], settings: Sequence[str], trials: int | None, seed: int, trace: str | None
+) -> list[str]:
+    """The command that gives the same results, without what does not matter to them."""
+    options: list[tuple[str, Any]] = [("--cc", ",".join(schemes) or None)]
+    options += [("--set", setting) for setting in settings]
+    options += [("--trials", trials), ("--seed", seed), ("--trace", trace)]
+    given = [text for option, value in options if value is not None for text in (option, str(value))]
+    return ["astraea", "run", scenario, *given]
+
+
+def _toml(key: str, value: Any) -> str:
+    """A value as one would write it after `--set key=`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, int, float, list, tuple)):
+        return json.dumps(value)
+    raise UserError(f"settings: {key} is {value!r}; expected text, a number, True, False or a list")
