@@ -1,0 +1,34 @@
+"""Every program in `examples/` runs as it is."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
+
+
+def imported(program: Path) -> set[str]:
+    """Top-level packages that a program imports."""
+    names = set()
+    for node in ast.walk(ast.parse(program.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("program", EXAMPLES, ids=lambda program: program.stem)
+def test_example(program: Path, tmp_path: Path) -> None:
+    missing = [name for name in sorted(imported(program)) if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    run = subprocess.run(
+        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.count("\n") >= 4
