@@ -78,7 +78,7 @@ fn link_series<'py>(py: Python<'py>, simulation: &mut Sim, link: usize) -> PyRes
         (0..slots).map(|slot| recorder.link(link).get(slot).copied().unwrap_or_default()).collect();
     let delay = recorded.iter().map(|s| (s.wait_sum as f64 / f64::from(s.served) / 1e9) as f32);
     series.set_item("queue_delay", PyArray1::from_vec(py, delay.collect()))?;
-    series.set_item("served", PyArray1::from_vec(py, recorded.iter().map(|s| f64::from(s.served_bytes)).collect()))?;
+    series.set_item("served", PyArray1::from_vec(py, recorded.iter().map(|s| s.served_bytes as f64).collect()))?;
     series.set_item("dropped", PyArray1::from_vec(py, recorded.iter().map(|s| s.dropped + s.lost).collect()))?;
     let duration = simulation.duration();
     let capacity = (0..slots as Nanos)

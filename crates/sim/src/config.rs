@@ -8,8 +8,23 @@ use serde::Deserialize;
 
 use crate::event::EventQueue;
 use crate::loss::LossConfig;
+use crate::packet::HEADER;
 use crate::queue::{Limit, QueueConfig};
 use crate::rate::RateConfig;
+
+/// Longest time or delay in ns that a configuration may name: 115 days, so that sums of times do not overflow.
+pub(crate) const LONGEST: Nanos = 10_000_000_000_000_000;
+
+/// Slots that a recording may have.
+const MOST_SLOTS: u64 = 10_000_000;
+
+/// Checks that times are not absurdly long.
+fn check_times<'a>(times: impl IntoIterator<Item = (&'a str, Nanos)>) -> Result<(), String> {
+    match times.into_iter().find(|(_, time)| *time > LONGEST) {
+        Some((key, time)) => Err(format!("{key} is {time}, expected at most {LONGEST} ns (115 days)")),
+        None => Ok(()),
+    }
+}
 
 /// Why a configuration cannot be run. Displayed as one line: where, what, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -205,6 +220,15 @@ impl Config {
         if self.duration_ns == 0 {
             return Err(ConfigError::new("duration_ns", "is 0, expected a positive time"));
         }
+        if self.duration_ns > LONGEST {
+            let problem = format!("is {}, expected at most {LONGEST} ns (115 days)", self.duration_ns);
+            return Err(ConfigError::new("duration_ns", problem));
+        }
+        if self.slot_ns > 0 && self.duration_ns.div_ceil(self.slot_ns) > MOST_SLOTS {
+            let slots = self.duration_ns.div_ceil(self.slot_ns);
+            let problem = format!("{slots} slots of {} ns, expected at most {MOST_SLOTS} slots", self.slot_ns);
+            return Err(ConfigError::new("slot_ns", problem));
+        }
         if self.flows.is_empty() {
             return Err(ConfigError::new("flows", "there is none, expected at least one"));
         }
@@ -215,7 +239,7 @@ impl Config {
             link.validate().map_err(|problem| ConfigError::new(format!("link {}", link.name), problem))?;
         }
         for (index, flow) in self.flows.iter().enumerate() {
-            flow.validate(self.links.len()).map_err(|problem| ConfigError::new(format!("flows[{index}]"), problem))?;
+            flow.validate(&self.links).map_err(|problem| ConfigError::new(format!("flows[{index}]"), problem))?;
         }
         Ok(())
     }
@@ -226,7 +250,12 @@ impl LinkConfig {
         self.limit.validate()?;
         self.queue.validate()?;
         self.loss.validate()?;
+        check_times([("jitter_ns", self.jitter_ns), ("reorder.delay_ns", self.reorder.delay_ns)])?;
+        if let DelayConfig::Constant(delay) = self.delay {
+            check_times([("delay", delay)])?;
+        }
         if let DelayConfig::Schedule(steps) = &self.delay {
+            check_times(steps.iter().flat_map(|s| [("delay schedule", s.0), ("delay schedule", s.1)]))?;
             if steps.first().is_none_or(|s| s.0 != 0) {
                 return Err("delay schedule must start at time 0".into());
             }
@@ -242,13 +271,21 @@ impl LinkConfig {
 }
 
 impl FlowConfig {
-    fn validate(&self, links: usize) -> Result<(), String> {
+    fn validate(&self, links: &[LinkConfig]) -> Result<(), String> {
+        check_times([
+            ("start_ns", self.start_ns),
+            ("stop_ns", self.stop_ns.unwrap_or(0)),
+            ("extra_delay_ns", self.extra_delay_ns),
+            ("period_ns", self.period_ns),
+            ("ack.timeout_ns", self.ack.timeout_ns),
+            ("ack.aggregate_ns", self.ack.aggregate_ns),
+        ])?;
         if self.path.is_empty() {
             return Err("path is empty, expected at least one link".into());
         }
         for path in [&self.path, &self.return_path] {
-            if let Some(unknown) = path.iter().find(|l| **l >= links) {
-                return Err(format!("path names link {unknown}, but there are {links} links"));
+            if let Some(unknown) = path.iter().find(|l| **l >= links.len()) {
+                return Err(format!("path names link {unknown}, but there are {} links", links.len()));
             }
             if path.len() > usize::from(u8::MAX) / 2 {
                 return Err(format!("path has {} links, expected at most 127", path.len()));
@@ -263,14 +300,40 @@ impl FlowConfig {
         if !(1..=u32::from(u16::MAX)).contains(&self.mss) {
             return Err(format!("mss is {}, expected 1 to 65535 bytes", self.mss));
         }
+        for link in self.path.iter().map(|l| &links[*l]) {
+            let size = self.mss + HEADER;
+            if let Limit::Bytes(most) = link.limit
+                && u64::from(size) > most
+            {
+                let name = &link.name;
+                return Err(format!(
+                    "packets of {size} bytes, expected at most {most} to fit the queue of link {name}"
+                ));
+            }
+        }
         if self.ack.every == 0 {
             return Err("ack.every is 0, expected at least 1".into());
         }
         if !(0.0..1.0).contains(&self.ack.loss) {
             return Err(format!("ack.loss is {}, expected 0 to below 1", self.ack.loss));
         }
+        self.source.validate()
+    }
+}
+
+impl SourceConfig {
+    fn validate(&self) -> Result<(), String> {
+        match *self {
+            SourceConfig::OnOff { on_ns, off_ns, .. } => {
+                check_times([("source.on_ns", on_ns), ("source.off_ns", off_ns)])?;
+            }
+            SourceConfig::Poisson { every_ns, .. } | SourceConfig::Periodic { every_ns, .. } => {
+                check_times([("source.every_ns", every_ns)])?;
+            }
+            SourceConfig::Bulk | SourceConfig::Sized(_) => {}
+        }
         let empty = |what: &str| Err(format!("source: {what} is 0, expected a positive value"));
-        match self.source {
+        match *self {
             SourceConfig::Sized(0) => empty("size"),
             SourceConfig::OnOff { on_ns: 0, .. } => empty("on_ns"),
             SourceConfig::OnOff { off_ns: 0, .. } => empty("off_ns"),

@@ -45,6 +45,7 @@ impl<C: Controller> Simulation<C> {
                 network.events.push(stop, Event::Stop(index as u32));
             }
         }
+        network.check()?;
         Ok(Self { network, flows, duration: config.duration_ns, aligned_periods: config.aligned_periods, events: 0 })
     }
 
@@ -185,10 +186,10 @@ impl<C: Controller> Simulation<C> {
             Event::Service(link) => self.serve(link),
             Event::Stop(flow) => self.flows[flow as usize].stop(network.now),
             Event::Start(flow) => {
-                self.flows[flow as usize].start(network);
                 if self.flows[flow as usize].period > 0 {
                     self.take_interval(flow as usize, None);
                 }
+                self.flows[flow as usize].start(&mut self.network);
             }
             Event::Period(flow) => {
                 let flow = &self.flows[flow as usize];

@@ -71,16 +71,33 @@ impl Event {
 
 /// Scheduled events, earliest first; among equal times, the one scheduled first.
 ///
-/// A four-ary heap of 128-bit keys: time (64 bits), order of scheduling (40 bits), event (24 bits).
-#[derive(Default)]
+/// Events of the present two milliseconds and before are in a four-ary heap of 128-bit keys: time (64 bits), order of
+/// scheduling (40 bits), event (24 bits). Later ones wait unsorted in a timing wheel with a slot for every two milliseconds
+/// (hashed, as in Varghese and Lauck 1987), so that the deadlines of a thousand flows, most of which are put off before
+/// they come, neither deepen the heap nor are sorted in vain.
 pub(crate) struct EventQueue {
     heap: Vec<u128>,
+    wheel: Vec<Vec<u128>>,
+    /// Events in the wheel.
+    waiting: usize,
+    /// The newest slot whose events have been moved to the heap, counted from time 0.
+    opened: u64,
     scheduled: u64,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { heap: Vec::new(), wheel: vec![Vec::new(); Self::SLOTS], waiting: 0, opened: 0, scheduled: 0 }
+    }
 }
 
 impl EventQueue {
     const EVENT_BITS: u32 = 24;
     const ARITY: usize = 4;
+    /// Length of a slot as a power of two in ns: about two milliseconds.
+    const SLOT_BITS: u32 = 21;
+    /// Slots of the wheel; events further away than one turn stay in their slot for another.
+    const SLOTS: usize = 512;
 
     /// Largest index that an [`Event`] can carry.
     pub(crate) const MAX_INDEX: usize = (1 << (Self::EVENT_BITS - Event::KIND_BITS)) - 1;
@@ -91,22 +108,34 @@ impl EventQueue {
         u128::from(time) << 64 | u128::from(self.scheduled << Self::EVENT_BITS | u64::from(event.encode()))
     }
 
+    /// The slot of a key, counted from time 0.
+    #[inline]
+    fn slot(key: u128) -> u64 {
+        (key >> (64 + Self::SLOT_BITS)) as u64
+    }
+
     /// Schedules an event.
     #[inline]
     pub(crate) fn push(&mut self, time: Nanos, event: Event) {
         let key = self.key(time, event);
-        self.heap.push(key);
-        self.sift_up(self.heap.len() - 1, key);
+        if Self::slot(key) > self.opened {
+            self.wait(key);
+        } else {
+            self.insert(key);
+        }
     }
 
     /// The earliest event, left in place.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<(Nanos, Event)> {
+    pub(crate) fn peek(&mut self) -> Option<(Nanos, Event)> {
+        if self.heap.is_empty() {
+            self.open();
+        }
         let key = *self.heap.first()?;
         Some(((key >> 64) as Nanos, Event::decode(key as u32 & ((1 << Self::EVENT_BITS) - 1))))
     }
 
-    /// Removes the earliest event.
+    /// Removes the earliest event, which [`peek`](Self::peek) has returned.
     #[inline]
     pub(crate) fn pop(&mut self) {
         if let Some(last) = self.heap.pop()
@@ -116,15 +145,64 @@ impl EventQueue {
         }
     }
 
-    /// Replaces the earliest event by the same event at a later time.
+    /// Replaces the earliest event, which [`peek`](Self::peek) has returned, by the same event at a later time.
     #[inline]
     pub(crate) fn postpone(&mut self, time: Nanos, event: Event) {
         let key = self.key(time, event);
-        self.sift_down(key);
+        if Self::slot(key) > self.opened {
+            self.pop();
+            self.wait(key);
+        } else {
+            self.sift_down(key);
+        }
     }
 
+    /// Puts a key into the wheel.
     #[inline]
-    fn sift_up(&mut self, mut hole: usize, key: u128) {
+    fn wait(&mut self, key: u128) {
+        self.wheel[Self::slot(key) as usize % Self::SLOTS].push(key);
+        self.waiting += 1;
+    }
+
+    /// Moves the events of the next slot that has any to the empty heap.
+    fn open(&mut self) {
+        let mut turn = Self::SLOTS;
+        while self.heap.is_empty() && self.waiting > 0 {
+            if turn == 0 {
+                // Nothing for a whole turn: go straight to the earliest event.
+                let earliest = self.wheel.iter().flatten().map(|key| Self::slot(*key)).min();
+                self.opened = earliest.map_or(self.opened, |slot| slot - 1);
+                turn = Self::SLOTS;
+            }
+            turn -= 1;
+            self.opened += 1;
+            self.open_slot(self.opened as usize % Self::SLOTS);
+        }
+    }
+
+    /// Moves the events of a slot to the heap, but for those of later turns.
+    #[inline]
+    fn open_slot(&mut self, index: usize) {
+        if self.wheel[index].is_empty() {
+            return;
+        }
+        let mut keys = std::mem::take(&mut self.wheel[index]);
+        keys.retain(|key| {
+            let later = Self::slot(*key) > self.opened;
+            if !later {
+                self.waiting -= 1;
+                self.insert(*key);
+            }
+            later
+        });
+        self.wheel[index] = keys;
+    }
+
+    /// Puts a key into the heap.
+    #[inline]
+    fn insert(&mut self, key: u128) {
+        let mut hole = self.heap.len();
+        self.heap.push(key);
         while hole > 0 {
             let parent = (hole - 1) / Self::ARITY;
             if self.heap[parent] <= key {
@@ -205,18 +283,26 @@ mod tests {
         }
     }
 
+    /// Within a slot, within a turn of the wheel, and beyond.
+    fn delays() -> impl Strategy<Value = u64> {
+        prop_oneof![0_u64..50, 0_u64..100_000_000, 0_u64..10_000_000_000]
+    }
+
     proptest! {
         #[test]
-        fn comes_out_sorted(operations in prop::collection::vec((0_u64..50, 0_u8..3), 1..300)) {
+        fn comes_out_sorted(operations in prop::collection::vec((delays(), 0_u8..3), 1..300)) {
             let mut queue = EventQueue::default();
             let mut model: Vec<(u64, u32)> = Vec::new();
+            let mut now = 0;
             for (id, (time, operation)) in operations.into_iter().enumerate() {
                 let id = id as u32;
                 match operation {
                     0 if !model.is_empty() => {
                         model.sort_by_key(|e| e.0);
-                        let (_, event) = queue.peek().unwrap();
-                        let later = model[0].0 + time;
+                        let (at, event) = queue.peek().unwrap();
+                        prop_assert_eq!((at, event), (model[0].0, Event::Pipe(model[0].1)));
+                        now = at;
+                        let later = at + time;
                         queue.postpone(later, event);
                         let first = model.remove(0);
                         model.push((later, first.1));
@@ -225,9 +311,12 @@ mod tests {
                         model.sort_by_key(|e| e.0);
                         let first = model.remove(0);
                         prop_assert_eq!(queue.peek(), Some((first.0, Event::Pipe(first.1))));
+                        now = first.0;
                         queue.pop();
                     }
                     _ => {
+                        // Nothing is scheduled for the past.
+                        let time = now + time;
                         queue.push(time, Event::Pipe(id));
                         model.push((time, id));
                     }

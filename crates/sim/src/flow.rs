@@ -8,9 +8,9 @@ use crate::config::{AckConfig, Config, DelayConfig, FlowConfig};
 use crate::event::Event;
 use crate::link::Offer;
 use crate::monitor::Interval;
-use crate::network::{Network, PipeEnd, stream_seed};
+use crate::network::{Network, Origin, PipeEnd, stream_seed};
 use crate::packet::Packet;
-use crate::receiver::{AckState, Completion, Reassembly};
+use crate::receiver::{AckState, Completion, Reassembly, is_before};
 use crate::sender::{AckBatch, Blocked, NEVER, Sender, Transmission};
 use crate::source::Source;
 
@@ -279,7 +279,7 @@ impl<C: Controller> Flow<C> {
     #[inline]
     fn send(&mut self, network: &mut Network, transmission: Transmission) {
         let Transmission { number, segment, payload } = transmission;
-        self.forward(network, Packet::data(self.index, number, segment, payload, self.ecn));
+        self.forward(network, Packet::data(self.index, number as u32, segment, payload, self.ecn));
     }
 
     /// Puts a packet on the link of its present hop.
@@ -302,16 +302,24 @@ impl<C: Controller> Flow<C> {
         let link = &mut network.links[step.link as usize];
         let mut arrival = departure + link.delay(departure) + step.extra + link.jitter();
         let held_back = link.held_back();
-        if last && !packet.is_ack() {
-            self.deliver(network, step.link, &packet, departure, arrival);
-            if self.echo {
-                arrival += self.varying_return_delay(network, departure);
+        let delivered = last && !packet.is_ack();
+        // An echo is on the delay line for the way back as well.
+        let mut way_back = 0;
+        if delivered && self.echo {
+            way_back = self.ack_route.delay;
+            if !self.return_links.is_empty() {
+                let varying = self.varying_return_delay(network, arrival - way_back);
+                way_back += varying;
+                arrival += varying;
             }
         }
         packet.hop += 1;
-        match held_back {
+        let arrival = match held_back {
             None => network.push(step.pipe, arrival, packet),
             Some(delay) => network.push_stray(step.pipe, arrival + delay, packet),
+        };
+        if delivered {
+            self.deliver(network, step.link, &packet, departure, arrival - way_back);
         }
     }
 
@@ -324,8 +332,8 @@ impl<C: Controller> Flow<C> {
     /// A data packet leaves its last queue: nothing can stop it from reaching the receiver at `arrival`.
     #[inline]
     fn deliver(&mut self, network: &mut Network, link: u32, packet: &Packet, departure: Nanos, arrival: Nanos) {
-        let is_new = self.reassembly.accept(packet.segment, packet.payload);
-        if departure > self.duration {
+        let is_new = self.reassembly.accept(packet.segment, packet.payload, arrival);
+        if departure >= self.duration {
             return;
         }
         self.departed += 1;
@@ -337,24 +345,28 @@ impl<C: Controller> Flow<C> {
             let cursor = &mut network.links[link as usize].departures;
             recorder.delivery(cursor, self.index, departure, u32::from(packet.payload));
         }
-        while let Some(completion) = self.source.completed(self.reassembly.in_order(), arrival) {
-            self.completions.push(completion);
+        let complete_at = self.reassembly.in_order_at();
+        if complete_at <= self.duration {
+            while let Some(completion) = self.source.completed(self.reassembly.in_order(), complete_at) {
+                self.completions.push(completion);
+            }
         }
     }
 
     #[inline]
     fn count_arrival(&mut self, number: u32) {
         self.arrived += 1;
-        self.overtaken += u64::from(number < self.arrived_end);
-        self.arrived_end = self.arrived_end.max(number + 1);
+        if is_before(number, self.arrived_end) {
+            self.overtaken += 1;
+        } else {
+            self.arrived_end = number.wrapping_add(1);
+        }
     }
 
     /// A data packet reached the receiver, which does not acknowledge every packet at once.
     pub(crate) fn receive(&mut self, network: &mut Network, packet: Packet) {
         self.count_arrival(packet.number);
-        let gap = self.reassembly.has_gap();
-        let now = self.acks.on_arrival(packet.number, packet.is_marked(), gap, self.ack_config.every);
-        if now {
+        if self.acks.on_arrival(&packet, self.ack_config.every) {
             self.acknowledge(network);
         } else if self.acks.unacknowledged() == 1 {
             self.ack_armed = network.now + self.ack_config.timeout_ns;
@@ -400,7 +412,7 @@ impl<C: Controller> Flow<C> {
 
     #[inline]
     fn finish_ack(&mut self, network: &mut Network, batch: &AckBatch) {
-        if !self.active {
+        if !self.active || batch.is_empty() {
             return;
         }
         let lost_before = self.sender.stats.lost;
@@ -462,7 +474,10 @@ impl<C: Controller> Flow<C> {
     pub(crate) fn on_controller_timer(&mut self, network: &mut Network) {
         if self.active && self.controller_armed <= network.now {
             self.controller_armed = NEVER;
-            self.sender.cc.on_timer(network.now);
+            // It may have changed its mind.
+            if self.sender.cc.next_timer().is_some_and(|time| time <= network.now) {
+                self.sender.cc.on_timer(network.now);
+            }
             self.pump(network);
         }
     }
@@ -483,10 +498,11 @@ impl RouteBuilder<'_> {
             path.iter()
                 .enumerate()
                 .map(|(hop, link)| {
+                    let from = Origin::Link(*link);
                     let key = if hop < last {
-                        (PipeEnd::Link, Some(*link), 0, vec![])
+                        (PipeEnd::Link, from, 0, vec![])
                     } else {
-                        (end, Some(*link), extra, return_links.to_vec())
+                        (end, from, extra, return_links.to_vec())
                     };
                     Step { link: *link as u32, extra: key.2, pipe: network.pipe(key) }
                 })
@@ -496,7 +512,7 @@ impl RouteBuilder<'_> {
         let forward = steps(&flow.path, end, extra);
         let backward = steps(&flow.return_path, PipeEnd::Sender, 0);
         let ack_end = if backward.is_empty() { PipeEnd::Sender } else { PipeEnd::Link };
-        let key = (ack_end, None, return_delay, return_links.to_vec());
+        let key = (ack_end, Origin::Receiver { aggregate: flow.ack.aggregate_ns }, return_delay, return_links.to_vec());
         (forward, backward, AckRoute { pipe: network.pipe(key), delay: return_delay })
     }
 }

@@ -38,8 +38,19 @@ struct Stray {
     packet: Packet,
 }
 
-/// Identifies delay lines that keep each other's order: same origin, same end, same delay.
-pub(crate) type PipeKey = (PipeEnd, Option<usize>, Nanos, Vec<usize>);
+/// Where a delay line begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    Link(usize),
+    /// Receivers that release acknowledgements at multiples of `aggregate` ns.
+    Receiver {
+        aggregate: Nanos,
+    },
+}
+
+/// Identifies packets that keep each other's order on a delay line: same end, same origin, same delay (the last two:
+/// the constant part in ns, and the links whose varying delay is added).
+pub(crate) type PipeKey = (PipeEnd, Origin, Nanos, Vec<usize>);
 
 pub(crate) struct Network {
     pub(crate) now: Nanos,
@@ -88,9 +99,19 @@ impl Network {
         })
     }
 
-    /// Puts a packet on a delay line; it arrives at `arrival`, or with its predecessor if that is later.
+    /// Checks that there are not more delay lines than events can tell apart.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let most = EventQueue::MAX_INDEX;
+        if self.pipes.len() > most {
+            let problem = format!("{} different delays, expected at most {most}", self.pipes.len());
+            return Err(ConfigError::new("flows", problem));
+        }
+        Ok(())
+    }
+
+    /// Puts a packet on a delay line; it arrives at `arrival`, or with its predecessor if that is later. Returns when.
     #[inline]
-    pub(crate) fn push(&mut self, pipe: u32, arrival: Nanos, packet: Packet) {
+    pub(crate) fn push(&mut self, pipe: u32, arrival: Nanos, packet: Packet) -> Nanos {
         let line = &mut self.pipes[pipe as usize];
         let arrival = arrival.max(line.last_arrival);
         line.last_arrival = arrival;
@@ -98,6 +119,7 @@ impl Network {
             self.events.push(arrival, Event::Pipe(pipe));
         }
         line.packets.push_back((arrival, packet));
+        arrival
     }
 
     /// Takes the packet at the head of a delay line, whose event is the present one, and schedules the next.
@@ -112,13 +134,14 @@ impl Network {
         (line.end, packet)
     }
 
-    /// Holds a packet back until `arrival`, off the delay line, so that others can overtake it.
-    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: Packet) {
+    /// Holds a packet back until `arrival`, off the delay line, so that others can overtake it. Returns `arrival`.
+    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: Packet) -> Nanos {
         let order = self.stray_packets.last_key_value().map_or(0, |(k, _)| k + 1);
         let end = self.pipes[pipe as usize].end;
         self.strays.push(Reverse((arrival, order)));
         self.stray_packets.insert(order, Stray { order, end, packet });
         self.events.push(arrival, Event::Stray);
+        arrival
     }
 
     /// Takes the held-back packet whose event is the present one.

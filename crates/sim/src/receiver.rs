@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use astraea_cc::Nanos;
 
+use crate::packet::Packet;
+
 /// A message (or a whole sized flow) that the receiver has in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -13,46 +15,62 @@ pub struct Completion {
     pub end: Nanos,
 }
 
-/// Puts segments in order and recognises duplicates.
+/// Whether number `a` comes before `b`, where numbers wrap (RFC 1982).
+#[inline]
+pub(crate) fn is_before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}
+
+/// Puts segments in order and recognises duplicates. Indices of segments may wrap.
 #[derive(Default)]
 pub(crate) struct Reassembly {
     /// Index of the first segment not received.
     next: u32,
-    /// Payload of the segments from `next` on; 0 where not received.
-    waiting: VecDeque<u16>,
+    /// Payload and arrival of the segments from `next` on; payload 0 where not received.
+    waiting: VecDeque<(u16, Nanos)>,
     /// Payload bytes received in order.
     in_order: u64,
+    /// When the last of them arrived.
+    in_order_at: Nanos,
 }
 
 impl Reassembly {
-    /// Takes a segment; true if it is new.
+    /// Takes a segment that arrives at `arrival`; true if it is new. With packets that are held back on the way, the
+    /// order of the calls need not be that of the arrivals.
     #[inline]
-    pub(crate) fn accept(&mut self, segment: u32, payload: u16) -> bool {
+    pub(crate) fn accept(&mut self, segment: u32, payload: u16, arrival: Nanos) -> bool {
         if segment == self.next && self.waiting.is_empty() {
-            self.next += 1;
-            self.in_order += u64::from(payload);
+            self.append(payload, arrival);
             return true;
         }
-        self.accept_out_of_order(segment, payload)
+        self.accept_out_of_order(segment, payload, arrival)
     }
 
-    fn accept_out_of_order(&mut self, segment: u32, payload: u16) -> bool {
-        let Some(offset) = segment.checked_sub(self.next) else { return false };
-        let offset = offset as usize;
-        if offset >= self.waiting.len() {
-            self.waiting.resize(offset + 1, 0);
-        }
-        if self.waiting[offset] != 0 {
+    #[inline]
+    fn append(&mut self, payload: u16, arrival: Nanos) {
+        self.next = self.next.wrapping_add(1);
+        self.in_order += u64::from(payload);
+        self.in_order_at = self.in_order_at.max(arrival);
+    }
+
+    fn accept_out_of_order(&mut self, segment: u32, payload: u16, arrival: Nanos) -> bool {
+        if is_before(segment, self.next) {
             return false;
         }
-        self.waiting[offset] = payload;
-        while let Some(&payload) = self.waiting.front() {
+        let offset = segment.wrapping_sub(self.next) as usize;
+        if offset >= self.waiting.len() {
+            self.waiting.resize(offset + 1, (0, 0));
+        }
+        if self.waiting[offset].0 != 0 {
+            return false;
+        }
+        self.waiting[offset] = (payload, arrival);
+        while let Some(&(payload, arrival)) = self.waiting.front() {
             if payload == 0 {
                 break;
             }
             self.waiting.pop_front();
-            self.next += 1;
-            self.in_order += u64::from(payload);
+            self.append(payload, arrival);
         }
         true
     }
@@ -61,6 +79,11 @@ impl Reassembly {
     #[inline]
     pub(crate) fn in_order(&self) -> u64 {
         self.in_order
+    }
+
+    /// When the last of them arrived.
+    pub(crate) fn in_order_at(&self) -> Nanos {
+        self.in_order_at
     }
 
     /// Whether segments are missing before others that have arrived.
@@ -82,22 +105,30 @@ pub(crate) struct Arrival {
 /// acknowledgement is made good by the next, as cumulative and selective acknowledgements do.
 #[derive(Default)]
 pub(crate) struct AckState {
+    /// What has arrived by now; the flow's own account runs ahead of it, since it is kept where packets depart.
+    reassembly: Reassembly,
     arrivals: VecDeque<Arrival>,
     arrived: u32,
     consumed: u32,
     unacknowledged: u32,
-    largest: u32,
+    /// Number that the next packet has if none is missing.
+    expected: u32,
 }
 
 impl AckState {
-    /// Takes an arrival; true if it must be acknowledged now: the `every`-th one, or out of order (RFC 5681 §4.2).
-    pub(crate) fn on_arrival(&mut self, number: u32, marked: bool, has_gap: bool, every: u32) -> bool {
-        self.arrivals.push_back(Arrival { number, marked });
-        self.arrived += 1;
+    /// Takes an arrival; true if it must be acknowledged now: the `every`-th one, or one that is marked, out of order,
+    /// above a gap or filling one (RFC 5681 §4.2).
+    pub(crate) fn on_arrival(&mut self, packet: &Packet, every: u32) -> bool {
+        let had_gap = self.reassembly.has_gap();
+        self.reassembly.accept(packet.segment, packet.payload, 0);
+        self.arrivals.push_back(Arrival { number: packet.number, marked: packet.is_marked() });
+        self.arrived = self.arrived.wrapping_add(1);
         self.unacknowledged += 1;
-        let out_of_order = self.arrived > 1 && number != self.largest + 1;
-        self.largest = self.largest.max(number);
-        self.unacknowledged >= every || out_of_order || has_gap || marked
+        let out_of_order = packet.number != self.expected;
+        if !is_before(packet.number, self.expected) {
+            self.expected = packet.number.wrapping_add(1);
+        }
+        self.unacknowledged >= every || out_of_order || had_gap || self.reassembly.has_gap() || packet.is_marked()
     }
 
     /// Number of arrivals that have not been acknowledged.
@@ -113,11 +144,11 @@ impl AckState {
 
     /// The sender got an acknowledgement that covers `covers` arrivals: the next one that is new to it.
     pub(crate) fn consume(&mut self, covers: u32) -> Option<Arrival> {
-        // Wrapping-safe: an overtaken acknowledgement covers less than what has been consumed.
-        if covers <= self.consumed {
+        // An overtaken acknowledgement covers less than what has been consumed.
+        if !is_before(self.consumed, covers) {
             return None;
         }
-        self.consumed += 1;
+        self.consumed = self.consumed.wrapping_add(1);
         self.arrivals.pop_front()
     }
 }
@@ -129,29 +160,48 @@ mod tests {
 
     #[test]
     fn a_hole_holds_back_what_follows() {
-        let mut reassembly = Reassembly::default();
-        assert!(reassembly.accept(0, 10));
-        assert!(reassembly.accept(2, 10));
-        assert!(!reassembly.accept(2, 10), "a duplicate is not new");
-        assert_eq!(reassembly.in_order(), 10);
+        let mut reassembly = Reassembly { next: u32::MAX, ..Reassembly::default() };
+        assert!(reassembly.accept(u32::MAX, 10, 7));
+        assert!(reassembly.accept(1, 10, 9));
+        assert!(!reassembly.accept(1, 10, 11), "a duplicate is not new");
+        assert_eq!((reassembly.in_order(), reassembly.in_order_at()), (10, 7));
         assert!(reassembly.has_gap());
-        assert!(reassembly.accept(1, 5));
-        assert_eq!(reassembly.in_order(), 25);
+        assert!(reassembly.accept(0, 5, 8));
+        assert_eq!((reassembly.in_order(), reassembly.in_order_at()), (25, 9));
         assert!(!reassembly.has_gap());
-        assert!(!reassembly.accept(0, 10), "an old segment is not new");
+        assert!(!reassembly.accept(u32::MAX, 10, 12), "an old segment is not new");
+    }
+
+    /// The `number`-th packet, with segment `segment`.
+    fn packet(number: u32, segment: u32) -> Packet {
+        Packet::data(0, number, segment, 10, false)
     }
 
     #[test]
     fn a_lost_acknowledgement_is_made_good_by_the_next() {
-        let mut acks = AckState::default();
-        assert!(!acks.on_arrival(0, false, false, 2));
-        assert!(acks.on_arrival(1, false, false, 2));
+        let start = u32::MAX - 1;
+        let mut acks = AckState { arrived: start, consumed: start, ..AckState::default() };
+        assert!(!acks.on_arrival(&packet(0, 0), 2));
+        assert!(acks.on_arrival(&packet(1, 1), 2));
         let _lost = acks.acknowledge();
-        assert!(!acks.on_arrival(2, false, false, 2));
+        assert!(!acks.on_arrival(&packet(2, 2), 2));
         let covers = acks.acknowledge();
         let numbers: Vec<_> = std::iter::from_fn(|| acks.consume(covers)).map(|a| a.number).collect();
         assert_eq!(numbers, [0, 1, 2]);
-        assert!(acks.consume(2).is_none());
+        assert!(acks.consume(covers.wrapping_sub(1)).is_none());
+    }
+
+    #[test]
+    fn a_hole_and_its_filling_are_acknowledged_at_once() {
+        let mut acks = AckState::default();
+        let mut at_once = |number, segment| {
+            let now = acks.on_arrival(&packet(number, segment), 100);
+            acks.acknowledge();
+            now
+        };
+        // Packet 2 with segment 2 is missing; packet 5 brings the segment.
+        let arrivals = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 2), (6, 5)];
+        assert_eq!(arrivals.map(|(n, s)| at_once(n, s)), [false, false, true, true, true, false]);
     }
 
     proptest! {
@@ -161,7 +211,7 @@ mod tests {
             let mut reassembly = Reassembly::default();
             let mut seen = std::collections::HashSet::new();
             for segment in order.into_iter().chain(0..40) {
-                prop_assert_eq!(reassembly.accept(segment, 7), seen.insert(segment));
+                prop_assert_eq!(reassembly.accept(segment, 7, 0), seen.insert(segment));
             }
             prop_assert_eq!(reassembly.in_order(), 40 * 7);
         }

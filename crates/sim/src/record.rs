@@ -12,7 +12,7 @@ pub struct FlowSlot {
     /// Number of round-trip samples.
     pub rtt_count: u32,
     /// New payload bytes that left the last queue of the path.
-    pub delivered: u32,
+    pub delivered: u64,
     /// Packets that the sender declared lost.
     pub lost: u32,
     /// Window in bytes at the last acknowledgement of the slot; 0 if there was none.
@@ -31,7 +31,7 @@ pub struct LinkSlot {
     /// Number of those packets.
     pub served: u32,
     /// Their wire bytes.
-    pub served_bytes: u32,
+    pub served_bytes: u64,
     /// Packets dropped by the queue.
     pub dropped: u32,
     /// Packets lost at random.
@@ -145,7 +145,7 @@ impl Recorder {
     pub(crate) fn delivery(&mut self, cursor: &mut SlotCursor, flow: u32, time: Nanos, payload: u32) {
         let index = cursor.index(time, self.length);
         if index < self.slots {
-            slot_mut(&mut self.flows[flow as usize], index, self.slots).delivered += payload;
+            slot_mut(&mut self.flows[flow as usize], index, self.slots).delivered += u64::from(payload);
         }
     }
 
@@ -157,7 +157,7 @@ impl Recorder {
             let slot = slot_mut(&mut self.links[link], index, self.slots);
             slot.wait_sum += wait;
             slot.served += 1;
-            slot.served_bytes += size;
+            slot.served_bytes += u64::from(size);
         }
     }
 }

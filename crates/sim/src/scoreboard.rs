@@ -29,11 +29,12 @@ const INITIAL_SIZE: usize = 16;
 /// Sent packets by number, in a ring that grows when more than its size are unresolved.
 ///
 /// Entries below [`base`](Scoreboard::base) are resolved; they stay readable until the ring overwrites them, so that a
-/// late acknowledgement of a packet declared lost is recognised.
+/// late acknowledgement of a packet declared lost is recognised. Numbers never repeat: 64 bits here, and their lower half
+/// on the wire, as QUIC does it (RFC 9000 §17.1).
 pub(crate) struct Scoreboard {
     ring: Vec<Sent>,
-    base: u32,
-    next: u32,
+    base: u64,
+    next: u64,
 }
 
 impl Default for Scoreboard {
@@ -43,21 +44,33 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
+    /// An empty scoreboard whose first packet gets that number.
+    #[cfg(test)]
+    pub(crate) fn starting_at(number: u64) -> Self {
+        Self { base: number, next: number, ..Self::default() }
+    }
+
     /// Number of the oldest packet that may still be in flight.
     #[inline]
-    pub(crate) fn base(&self) -> u32 {
+    pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
     /// Number that the next packet gets.
     #[inline]
-    pub(crate) fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u64 {
         self.next
+    }
+
+    /// The number whose lower half came back from the wire: the newest one that fits.
+    #[inline]
+    pub(crate) fn expand(&self, wire: u32) -> u64 {
+        self.next - u64::from((self.next as u32).wrapping_sub(wire))
     }
 
     /// Records a packet and returns its number.
     #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) -> u32 {
+    pub(crate) fn push(&mut self, sent: Sent) -> u64 {
         if (self.next - self.base) as usize == self.ring.len() {
             self.grow();
         }
@@ -69,13 +82,13 @@ impl Scoreboard {
     }
 
     #[inline]
-    fn slot(&self, number: u32) -> usize {
+    fn slot(&self, number: u64) -> usize {
         number as usize & (self.ring.len() - 1)
     }
 
     /// The packet of that number, if it has not been overwritten.
     #[inline]
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Sent> {
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Sent> {
         if number >= self.next || (self.next - number) as usize > self.ring.len() {
             return None;
         }
@@ -85,7 +98,7 @@ impl Scoreboard {
 
     /// The packet of that number, which the caller knows to be unresolved or recent.
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> &Sent {
+    pub(crate) fn get(&self, number: u64) -> &Sent {
         &self.ring[self.slot(number)]
     }
 
@@ -98,7 +111,7 @@ impl Scoreboard {
     }
 
     /// Moves the base back to `number`, which has become unresolved again.
-    pub(crate) fn reopen(&mut self, number: u32) {
+    pub(crate) fn reopen(&mut self, number: u64) {
         self.base = self.base.min(number);
     }
 
@@ -125,10 +138,10 @@ mod tests {
     fn grows_without_losing_packets() {
         let mut board = Scoreboard::default();
         for number in 0..1000 {
-            assert_eq!(board.push(sent(number)), number);
+            assert_eq!(board.push(sent(number)), u64::from(number));
         }
         for number in 0..1000 {
-            assert_eq!(board.get_mut(number).unwrap().segment, number);
+            assert_eq!(board.get_mut(u64::from(number)).unwrap().segment, number);
         }
         assert!(board.get_mut(1000).is_none());
     }
@@ -137,12 +150,23 @@ mod tests {
     fn resolved_packets_are_forgotten_when_the_ring_wraps() {
         let mut board = Scoreboard::default();
         for number in 0..200 {
-            board.push(sent(number));
+            board.push(sent(number as u32));
             board.get_mut(number).unwrap().state = State::Lost;
             board.advance();
             assert_eq!(board.base(), number + 1);
         }
-        assert!(board.get_mut(199 - INITIAL_SIZE as u32).is_none());
-        assert_eq!(board.get_mut(200 - INITIAL_SIZE as u32).unwrap().segment, 200 - INITIAL_SIZE as u32);
+        let oldest = 200 - INITIAL_SIZE as u64;
+        assert!(board.get_mut(oldest - 1).is_none());
+        assert_eq!(board.get_mut(oldest).unwrap().segment, oldest as u32);
+    }
+    #[test]
+    fn numbers_outgrow_the_wire() {
+        let wrap = 1 << 32;
+        let mut board = Scoreboard::starting_at(wrap - 2);
+        for segment in 0..4 {
+            assert_eq!(board.push(sent(segment)), wrap - 2 + u64::from(segment));
+        }
+        let numbers = [u32::MAX - 1, u32::MAX, 0, 1].map(|wire| board.expand(wire));
+        assert_eq!(numbers, [wrap - 2, wrap - 1, wrap, wrap + 1]);
     }
 }

@@ -15,7 +15,7 @@ use crate::scoreboard::{Scoreboard, Sent, State};
 use crate::source::Source;
 
 /// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
-const PACKET_THRESHOLD: u32 = 3;
+const PACKET_THRESHOLD: u64 = 3;
 
 /// Linux's lower bound of the retransmission timeout. (RFC 6298 asks for 1 s, which no deployed stack uses.)
 const MIN_RTO: Nanos = 200 * MILLISECOND;
@@ -40,7 +40,7 @@ pub(crate) enum Blocked {
 /// A packet to be put on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
-    pub(crate) number: u32,
+    pub(crate) number: u64,
     pub(crate) segment: u32,
     pub(crate) payload: u16,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Transmission {
 #[derive(Clone, Copy)]
 struct Repair {
     /// Packet that carried it last.
-    number: u32,
+    number: u64,
     segment: u32,
     payload: u16,
 }
@@ -57,9 +57,9 @@ struct Repair {
 /// A tail-loss probe on its way.
 #[derive(Clone, Copy)]
 struct Probe {
-    number: u32,
+    number: u64,
     /// Packet whose data it repeats.
-    original: u32,
+    original: u64,
 }
 
 /// Sums over one acknowledgement.
@@ -67,7 +67,15 @@ struct Probe {
 pub(crate) struct AckBatch {
     acked: u64,
     ce_marked: u64,
-    newest: Option<u32>,
+    newest: Option<u64>,
+}
+
+impl AckBatch {
+    /// Whether nothing was acknowledged that had not been before.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.newest.is_none()
+    }
 }
 
 /// Counters of a sender over its life.
@@ -98,17 +106,19 @@ pub(crate) struct Sender<C> {
     cwnd: u64,
     pacing_rate: Option<f64>,
     /// One more than the largest acknowledged packet number.
-    acked_end: u32,
-    /// Losses of packets below this number belong to the present congestion event.
-    recovery_end: u32,
+    acked_end: u64,
+    /// Losses of packets in `recovery_start..recovery_end` belong to the present congestion event, later ones to the next.
+    recovery_start: u64,
+    recovery_end: u64,
     /// Packets of the present congestion event that are still believed lost.
     event_losses: u32,
+    in_recovery: bool,
     repairs: VecDeque<Repair>,
     next_segment: u32,
     /// Earliest time at which pacing lets the next packet go.
     next_send: Nanos,
     cwnd_limited: bool,
-    /// Last time at which new data was acknowledged, or the first packet sent after idleness.
+    /// Last time at which new data was acknowledged, a probe sent, or the first packet after idleness.
     progress_at: Nanos,
     last_sent_at: Nanos,
     backoff: u32,
@@ -116,7 +126,7 @@ pub(crate) struct Sender<C> {
     /// When the time threshold will declare the next packet lost.
     loss_time: Nanos,
     /// Packets below this number were given up by the last retransmission timeout.
-    timeout_end: u32,
+    timeout_end: u64,
 }
 
 impl<C: Controller> Sender<C> {
@@ -134,8 +144,10 @@ impl<C: Controller> Sender<C> {
             cwnd: 0,
             pacing_rate: None,
             acked_end: 0,
+            recovery_start: 0,
             recovery_end: 0,
             event_losses: 0,
+            in_recovery: false,
             repairs: VecDeque::new(),
             next_segment: 0,
             next_send: 0,
@@ -202,8 +214,9 @@ impl<C: Controller> Sender<C> {
             repair.segment
         } else {
             source.take(payload);
-            self.next_segment += 1;
-            self.next_segment - 1
+            let segment = self.next_segment;
+            self.next_segment = segment.wrapping_add(1);
+            segment
         };
         if let Some(rate) = self.pacing_rate {
             let gap = payload as f64 * 8e9 / rate;
@@ -249,9 +262,10 @@ impl<C: Controller> Sender<C> {
         self.progress_at = now;
     }
 
-    /// One packet is acknowledged.
+    /// One packet is acknowledged; `wire` is the lower half of its number.
     #[inline]
-    pub(crate) fn ack_packet(&mut self, now: Nanos, number: u32, marked: bool, batch: &mut AckBatch) {
+    pub(crate) fn ack_packet(&mut self, now: Nanos, wire: u32, marked: bool, batch: &mut AckBatch) {
+        let number = self.board.expand(wire);
         let Some(sent) = self.board.get_mut(number) else { return };
         let payload = u64::from(sent.payload);
         match sent.state {
@@ -294,7 +308,10 @@ impl<C: Controller> Sender<C> {
             self.loss_time = NEVER;
         }
         if self.probe.is_some() {
-            self.check_probe(now, flight_size);
+            self.check_probe();
+        }
+        if self.in_recovery && (self.acked_end > self.recovery_end || self.is_idle()) {
+            self.in_recovery = false;
         }
         if batch.ce_marked > 0 && newest >= self.recovery_end {
             self.begin_recovery(now, Signal::Ecn, flight_size, stamp.sent_at);
@@ -308,7 +325,7 @@ impl<C: Controller> Sender<C> {
             rate,
             in_flight: self.in_flight,
             cwnd_limited: self.cwnd_limited,
-            in_recovery: self.in_recovery(),
+            in_recovery: self.in_recovery,
             hole_open: self.board.base() < self.acked_end,
             ce_marked: batch.ce_marked,
         };
@@ -320,6 +337,7 @@ impl<C: Controller> Sender<C> {
     fn detect_losses(&mut self, now: Nanos, flight_size: u64) {
         let threshold = self.rtt.smoothed().max(self.rtt.latest()) * 9 / 8;
         let mut lost_bytes = 0;
+        let mut new_losses = 0;
         let mut event = None;
         self.loss_time = NEVER;
         for number in self.board.base()..self.acked_end {
@@ -334,9 +352,11 @@ impl<C: Controller> Sender<C> {
             }
             self.give_up(number, sent);
             lost_bytes += u64::from(sent.payload);
-            self.event_losses += 1;
             if number >= self.recovery_end {
+                new_losses += 1;
                 event = Some(sent.stamp.sent_at);
+            } else if number >= self.recovery_start {
+                self.event_losses += 1;
             }
         }
         self.board.advance();
@@ -346,50 +366,59 @@ impl<C: Controller> Sender<C> {
         self.interval.lost += lost_bytes;
         self.cc.on_loss(&Loss { now, lost: lost_bytes, in_flight: self.in_flight });
         if let Some(sent_at) = event {
-            self.event_losses = (lost_bytes / self.mss).max(1) as u32;
             self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
+            self.event_losses = new_losses;
         }
     }
 
     /// Takes a packet out of flight and schedules its data for retransmission.
-    fn give_up(&mut self, number: u32, sent: Sent) {
+    fn give_up(&mut self, number: u64, sent: Sent) {
         if let Some(entry) = self.board.get_mut(number) {
             entry.state = State::Lost;
         }
         self.in_flight -= u64::from(sent.payload);
         self.stats.lost += 1;
-        self.repairs.push_back(Repair { number, segment: sent.segment, payload: sent.payload });
+        // A probe is a retransmission already.
+        if self.probe.is_none_or(|probe| probe.original != number) {
+            self.repairs.push_back(Repair { number, segment: sent.segment, payload: sent.payload });
+        }
     }
 
     fn begin_recovery(&mut self, now: Nanos, signal: Signal, flight_size: u64, sent_at: Nanos) {
-        self.recovery_end = self.board.next();
+        let next = self.board.next();
+        // A mark is never taken back, whatever becomes of packets lost in the same round trip.
+        self.recovery_start = if signal == Signal::Loss { self.recovery_end } else { next };
+        self.recovery_end = next;
+        self.in_recovery = !self.is_idle();
+        // Only the last reduction can be taken back, and that is no longer the timeout's.
+        self.timeout_end = 0;
         self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
-    }
-
-    /// Whether packets sent before the last congestion event are still outstanding; not after a timeout.
-    #[inline]
-    fn in_recovery(&self) -> bool {
-        self.acked_end <= self.recovery_end && self.timeout_end < self.recovery_end
     }
 
     /// A packet that was given up has arrived after all.
     #[cold]
-    fn on_late_ack(&mut self, now: Nanos, number: u32) {
+    fn on_late_ack(&mut self, now: Nanos, number: u64) {
         self.stats.spurious += 1;
         if number < self.timeout_end {
             self.undo_timeout(now);
-        } else if number < self.recovery_end && self.event_losses > 0 {
+        } else if (self.recovery_start..self.recovery_end).contains(&number) && self.event_losses > 0 {
             self.event_losses -= 1;
             if self.event_losses == 0 {
-                self.cc.on_spurious_congestion(now);
+                self.undo_recovery(now);
             }
         }
+    }
+
+    /// The last reduction was unfounded: another loss among the same packets is a congestion event of its own.
+    fn undo_recovery(&mut self, now: Nanos) {
+        self.recovery_end = self.recovery_start;
+        self.in_recovery = false;
+        self.cc.on_spurious_congestion(now);
     }
 
     /// The last timeout was spurious: what it gave up and has not been sent again is in flight after all.
     fn undo_timeout(&mut self, now: Nanos) {
         let timeout_end = std::mem::take(&mut self.timeout_end);
-        self.recovery_end = 0;
         let mut kept = VecDeque::new();
         for repair in std::mem::take(&mut self.repairs) {
             match self.board.get_mut(repair.number) {
@@ -404,21 +433,16 @@ impl<C: Controller> Sender<C> {
             }
         }
         self.repairs = kept;
-        self.cc.on_spurious_congestion(now);
+        self.undo_recovery(now);
     }
 
-    /// A probe that is acknowledged while its original is not shows that the original was lost (RFC 8985 §7.4).
-    fn check_probe(&mut self, now: Nanos, flight_size: u64) {
+    /// A probe has done its work when it, or a later packet, or its original is acknowledged. If the original is not, the
+    /// probe's acknowledgement has shown that it was lost (RFC 8985 §7.4).
+    fn check_probe(&mut self) {
         let Some(probe) = self.probe else { return };
-        let original = self.board.get_mut(probe.original).map(|s| (s.state, s.stamp.sent_at));
-        if self.acked_end <= probe.number && original.is_some_and(|o| o.0 == State::Lost) {
-            return;
-        }
-        self.probe = None;
-        if let Some((State::Lost, sent_at)) = original
-            && probe.original >= self.recovery_end
-        {
-            self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
+        let original = self.board.get_mut(probe.original).map(|sent| sent.state);
+        if self.acked_end > probe.number || original != Some(State::InFlight) {
+            self.probe = None;
         }
     }
 
@@ -434,7 +458,7 @@ impl<C: Controller> Sender<C> {
     /// When a tail is probed: two round trips after the last sign of life (RFC 8985 §7.2).
     #[inline]
     fn probe_time(&self) -> Nanos {
-        if self.probe.is_some() || self.in_recovery() || self.backoff > 0 || !self.rtt.has_sample() {
+        if self.probe.is_some() || self.in_recovery || self.backoff > 0 || !self.rtt.has_sample() {
             return NEVER;
         }
         self.progress_at.max(self.last_sent_at) + 2 * self.rtt.smoothed().max(MILLISECOND) + self.max_ack_delay
@@ -459,15 +483,13 @@ impl<C: Controller> Sender<C> {
         (self.probe_time() <= now).then(|| self.send_probe(now)).flatten()
     }
 
-    /// Repeats the newest packet in flight.
+    /// Repeats the newest packet in flight, and gives the probe the time of a retransmission timeout (RFC 8985 §7.3).
     fn send_probe(&mut self, now: Nanos) -> Option<Transmission> {
         let original =
             (self.board.base()..self.board.next()).rev().find(|n| self.board.get(*n).state == State::InFlight)?;
         let sent = *self.board.get(original);
-        self.give_up(original, sent);
-        self.repairs.pop_back();
-        self.board.advance();
         self.stats.retransmitted += 1;
+        self.progress_at = now;
         let transmission = self.transmit(now, sent.segment, sent.payload);
         self.probe = Some(Probe { number: transmission.number, original });
         Some(transmission)
@@ -475,7 +497,6 @@ impl<C: Controller> Sender<C> {
 
     fn on_timeout(&mut self, now: Nanos) {
         let flight_size = self.in_flight;
-        let lost_before = self.stats.lost;
         for number in self.board.base()..self.board.next() {
             let sent = *self.board.get(number);
             if sent.state == State::InFlight {
@@ -483,11 +504,14 @@ impl<C: Controller> Sender<C> {
             }
         }
         self.board.advance();
-        self.interval.lost += (self.stats.lost - lost_before) * self.mss;
+        self.interval.lost += flight_size;
         self.stats.timeouts += 1;
         self.timeout_end = self.board.next();
+        self.recovery_start = self.recovery_end;
         self.recovery_end = self.board.next();
         self.event_losses = 0;
+        // It is repaired in slow start.
+        self.in_recovery = false;
         self.probe = None;
         self.loss_time = NEVER;
         self.progress_at = now;
@@ -496,3 +520,6 @@ impl<C: Controller> Sender<C> {
         self.cc.on_timeout(now, flight_size);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,7 @@ impl Source {
     }
 
     fn add_message(&mut self, now: Nanos, bytes: u64) {
-        self.available += bytes;
+        self.available = self.available.saturating_add(bytes);
         self.messages.push_back((now, self.available));
     }
 

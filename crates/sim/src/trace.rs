@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use astraea_cc::Nanos;
 
+use crate::config::LONGEST;
+
 /// Bytes that an opportunity carries.
 pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
 
 const MILLISECOND: Nanos = 1_000_000;
 
-/// Latest time that is accepted, in ms: 31 years, so that sums of times do not overflow.
-const LATEST_MS: u64 = 1_000_000_000_000;
+/// Latest time that is accepted, in ms.
+const LATEST_MS: u64 = LONGEST / MILLISECOND;
 
 /// Why a trace was refused; the message is one line and does not name the file.
 #[derive(Debug, thiserror::Error)]
@@ -209,7 +211,7 @@ mod tests {
             ("-1\n", r#"line 1: expected a whole number of milliseconds, got "-1""#),
             ("1\n5\n4\n", "line 3: expected a time of 5 ms or later, got 4"),
             ("0\n0\n", "line 2: expected a last time above 0 ms, as it is the period of the trace, got 0"),
-            ("1000000000001\n", "line 1: expected a time of at most 1000000000000 ms, got 1000000000001"),
+            ("10000000001\n", "line 1: expected a time of at most 10000000000 ms, got 10000000001"),
         ] {
             assert_eq!(Trace::parse(text).unwrap_err().to_string(), expected);
         }

@@ -161,6 +161,42 @@ proptest! {
         }
     }
 
+    /// The same for each flow alone, once all have stopped and the network has drained.
+    #[test]
+    fn every_packet_arrives_or_is_gone(mut config in configs(), seed: u64) {
+        for flow in &mut config.flows {
+            flow.stop_ns = flow.stop_ns.or(Some(2_500_000_000));
+        }
+        let mut simulation = simulation(&config, seed);
+        simulation.run_until(600_000_000_000);
+        prop_assert_eq!(simulation.data_packets_in_network(), 0);
+        for flow in 0..config.flows.len() {
+            let stats = simulation.flow_stats(flow);
+            prop_assert_eq!(stats.sent, stats.dropped + stats.arrived);
+        }
+    }
+
+    /// An acknowledgement that travels as the echo of its packet does what one of its own would do.
+    #[test]
+    fn the_echo_equals_the_general_path(mut config in configs(), seed: u64) {
+        config.flows.truncate(1);
+        let flow = &mut config.flows[0];
+        flow.ack = AckConfig::default();
+        flow.stop_ns = flow.stop_ns.or(Some(2_500_000_000));
+        for link in &mut config.links {
+            if let DelayConfig::Schedule(steps) = &link.delay {
+                link.delay = DelayConfig::Constant(steps[0].1);
+            }
+        }
+        let mut short = simulation(&config, seed);
+        // Released at multiples of a nanosecond, which is at once.
+        config.flows[0].ack.aggregate_ns = 1;
+        let mut general = simulation(&config, seed);
+        short.run_until(600_000_000_000);
+        general.run_until(600_000_000_000);
+        prop_assert_eq!(summary(&mut short), summary(&mut general));
+    }
+
     /// Over any run of slots, no link carries more than its capacity and one packet.
     #[test]
     fn no_link_exceeds_its_capacity(config in configs(), seed: u64) {
@@ -169,7 +205,7 @@ proptest! {
         for link in 0..config.links.len() {
             let recorder = simulation.recorder().expect("recording is on");
             let length = recorder.slot_ns();
-            let served: Vec<f64> = recorder.link(link).iter().map(|s| f64::from(s.served_bytes)).collect();
+            let served: Vec<f64> = recorder.link(link).iter().map(|s| s.served_bytes as f64).collect();
             for window in [1, 7, 50] {
                 for (first, slots) in served.windows(window).enumerate() {
                     let from = first as Nanos * length;

@@ -81,7 +81,7 @@ impl ControlLaw {
             self.dropping = true;
             // Soon after the last time, start near the drop rate that controlled the queue then.
             let drops = self.count - self.last_count;
-            let recent = now < self.drop_next.saturating_add(16 * config.interval_ns);
+            let recent = now < self.drop_next.saturating_add(config.interval_ns.saturating_mul(16));
             self.count = if drops > 1 && recent { drops } else { 1 };
             self.last_count = self.count;
             self.drop_next = self.next_drop(config, now);

@@ -15,6 +15,9 @@ use byte_time::ByteTime;
 use opportunities::Opportunities;
 use schedule::Schedule;
 
+/// The end of time, in ns: what would leave later leaves then, so that no link is too slow for 64 bits.
+pub(crate) const FAR: Nanos = 1 << 62;
+
 /// Rates that a link may have in bit/s.
 const RATE_RANGE: std::ops::RangeInclusive<f64> = 1.0..=1e13;
 
@@ -139,14 +142,15 @@ impl Server {
     }
 
     /// Takes a packet of `size` wire bytes at `start`, which came from [`Server::begin`]; the time in ns at which its
-    /// last bit leaves.
+    /// last bit leaves, at most 2^62 (146 years).
     #[inline]
     pub fn finish(&mut self, start: Nanos, size: u32) -> Nanos {
-        match &mut self.0 {
+        let finish = match &mut self.0 {
             Kind::Constant(time) => start + time.of(size),
             Kind::Schedule(schedule) => schedule.finish(start, size),
             Kind::Trace(opportunities) => opportunities.finish(start, size),
-        }
+        };
+        finish.min(FAR)
     }
 
     /// Wire bytes that the link can carry in `[from, to)`.

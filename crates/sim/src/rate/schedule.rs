@@ -5,7 +5,8 @@ use std::sync::Arc;
 use astraea_cc::Nanos;
 
 use super::byte_time::ByteTime;
-use super::check_rate;
+use super::{FAR, check_rate};
+use crate::config::LONGEST;
 
 /// A piece of constant rate.
 #[derive(Clone, Debug)]
@@ -100,6 +101,16 @@ impl Schedule {
         // Bits times 1e9, so that a rate in bit/s times a time in ns has the same unit.
         let mut remaining = f64::from(size) * 8e9;
         let mut now = start;
+        if let Some(period) = self.period {
+            let whole = (remaining / self.carried_in_period()).floor();
+            remaining -= whole * self.carried_in_period();
+            let skipped = (whole as Nanos).saturating_mul(period);
+            if skipped > FAR.saturating_sub(now) {
+                return FAR;
+            }
+            now += skipped;
+            self.cycle += skipped;
+        }
         loop {
             let (rate, end) = (self.piece().rate, self.end());
             let room = rate * (end - now) as f64;
@@ -116,12 +127,17 @@ impl Schedule {
         (self.carried_by(to) - self.carried_by(from)).max(0.0) / 8e9
     }
 
+    /// Bits times 1e9 that can be carried in a whole period.
+    fn carried_in_period(&self) -> f64 {
+        let last = &self.pieces[self.pieces.len() - 1];
+        last.carried + last.rate * (last.end - last.start) as f64
+    }
+
     /// Bits times 1e9 that can be carried from time zero to `time`.
     fn carried_by(&self, time: Nanos) -> f64 {
         let (mut whole, mut within) = (0.0, time);
         if let Some(period) = self.period {
-            let last = &self.pieces[self.pieces.len() - 1];
-            whole = (time / period) as f64 * (last.carried + last.rate * (last.end - last.start) as f64);
+            whole = (time / period) as f64 * self.carried_in_period();
             within = time % period;
         }
         let piece = &self.pieces[self.pieces.partition_point(|piece| piece.start <= within) - 1];
@@ -140,6 +156,9 @@ fn validate(pieces: &[(Nanos, f64)], repeat_ns: Nanos) -> Result<(), String> {
         if pair[1].0 <= pair[0].0 {
             return Err(format!("expected the schedule's times to increase, got {} after {}", pair[1].0, pair[0].0));
         }
+    }
+    if let Some(late) = [last, repeat_ns].into_iter().find(|time| *time > LONGEST) {
+        return Err(format!("expected the schedule's times to be at most {LONGEST} ns, got {late}"));
     }
     for &(_, rate) in pieces.iter().filter(|(_, rate)| *rate != 0.0) {
         check_rate(rate)?;
