@@ -10,27 +10,40 @@
 //! * windows, bytes in flight, bytes acknowledged: payload bytes (headers do not count);
 //! * rates: payload bits per second, `f64`.
 
+mod bbr;
+mod compound;
 mod constant;
 mod controller;
+mod copa;
 mod cubic;
+mod delay;
 mod hystart;
 mod minmax;
 mod newreno;
+mod random;
 mod rate;
 mod round;
 mod rtt;
 mod scheme;
+mod sliding;
+mod vegas;
 
+pub use bbr::{Bbr, BbrMode};
+pub use compound::{Compound, CompoundConfig};
 pub use constant::{ConstantRate, ConstantWindow};
 pub use controller::{Ack, Congestion, Controller, Loss, Signal};
+pub use copa::Copa;
 pub use cubic::{Cubic, CubicConfig};
 pub use hystart::{HyStart, HyStartPhase};
 pub use minmax::WindowedExtremum;
 pub use newreno::NewReno;
+pub use random::SplitMix64;
 pub use rate::{RateSample, RateSampler, SendStamp};
 pub use round::RoundCounter;
 pub use rtt::Rtt;
 pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, build};
+pub use sliding::SlidingExtremum;
+pub use vegas::{Vegas, VegasConfig};
 
 /// Time or duration in integer nanoseconds.
 pub type Nanos = u64;

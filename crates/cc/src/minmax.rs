@@ -24,6 +24,11 @@ impl<V: Copy + PartialOrd + Default> WindowedExtremum<V> {
         Self { window, better: |a, b| a <= b, best: [(0, V::default()); 3], empty: true }
     }
 
+    /// Changes the length of the window from the next sample on.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// Present extremum, `None` before the first sample.
     pub fn get(&self) -> Option<V> {
         (!self.empty).then_some(self.best[0].1)

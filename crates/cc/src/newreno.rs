@@ -56,6 +56,25 @@ impl NewReno {
         self.window.ssthresh
     }
 
+    /// Whether the window is below the slow-start threshold.
+    #[inline]
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.window.cwnd < self.window.ssthresh
+    }
+
+    /// For a scheme that moves the window by a rule of its own and leaves the rest to Reno; in payload bytes.
+    pub(crate) fn set_window(&mut self, cwnd: u64, ssthresh: u64) {
+        self.window.cwnd = cwnd;
+        self.window.ssthresh = ssthresh;
+    }
+
+    /// Takes note of an acknowledgement without growing by it.
+    #[inline]
+    pub(crate) fn note(&mut self, ack: &Ack, rtt: &Rtt) {
+        self.rto = rtt.retransmission_timeout(MIN_RTO);
+        self.timed_out &= ack.acked == 0;
+    }
+
     /// Remembers the window and sets `ssthresh` to half of the flight (RFC 5681 equation 4). What is in flight beyond
     /// the window, because an earlier reduction has yet to drain, does not count.
     fn reduce(&mut self, flight_size: u64) {
@@ -68,8 +87,7 @@ impl NewReno {
 impl Controller for NewReno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        self.rto = rtt.retransmission_timeout(MIN_RTO);
-        self.timed_out &= ack.acked == 0;
+        self.note(ack, rtt);
         if !ack.cwnd_limited || ack.hole_open {
             return;
         }

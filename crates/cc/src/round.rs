@@ -22,6 +22,12 @@ impl RoundCounter {
         starts
     }
 
+    /// Ends the present round with the first packet that is sent once `delivered` bytes have been, and no earlier.
+    #[inline]
+    pub fn restart(&mut self, delivered: u64) {
+        self.next_round_delivered = delivered;
+    }
+
     /// Rounds started so far.
     #[inline]
     pub fn count(&self) -> u64 {

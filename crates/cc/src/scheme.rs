@@ -8,7 +8,9 @@ pub use any::AnyController;
 pub use error::SchemeError;
 pub use manual::Manual;
 
-use crate::{ConstantRate, ConstantWindow, Cubic, CubicConfig, NewReno};
+use crate::{
+    Bbr, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno, Vegas, VegasConfig,
+};
 use error::nearest;
 
 /// Unit of a parameter that is either 0 or 1.
@@ -36,6 +38,10 @@ impl Parameter {
         Self { name, default, min: 0.0, max: 1.0, unit: SWITCH, doc }
     }
 
+    const fn packets(name: &'static str, default: f64, doc: &'static str) -> Self {
+        Self { name, default, min: 0.0, max: 1e6, unit: "packets", doc }
+    }
+
     /// Whether the parameter may have this value.
     pub fn accepts(&self, value: f64) -> bool {
         (self.min..=self.max).contains(&value) && (self.unit != SWITCH || value.fract() == 0.0)
@@ -49,7 +55,8 @@ pub struct Scheme {
     pub name: &'static str,
     /// What a legend or table shows.
     pub title: &'static str,
-    /// Family: `"classic"` or `"constant"`.
+    /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an estimate
+    /// of bandwidth and propagation delay) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,
@@ -106,6 +113,77 @@ pub static SCHEMES: &[Scheme] = &[
             };
             AnyController::Cubic(Cubic::new(config, mss))
         },
+    },
+    Scheme {
+        name: "copa",
+        title: "Copa",
+        kind: "delay",
+        year: 2018,
+        reference: "Arun and Balakrishnan, NSDI 2018; genericCC",
+        parameters: &[
+            Parameter {
+                name: "delta",
+                default: 0.5,
+                min: 0.001,
+                max: 10.0,
+                unit: "1/packets",
+                doc: "inverse of the packets that a flow keeps in the queue",
+            },
+            Parameter::switch("competitive", 1.0, "smaller delta beside schemes that fill the buffer"),
+            Parameter {
+                name: "patience",
+                default: 1.0,
+                min: 1.0,
+                max: 100.0,
+                unit: "round trips",
+                doc: "in one direction before the velocity doubles: 1 in genericCC, 3 in the paper",
+            },
+        ],
+        build: |values, mss| {
+            let (delta, competitive) = (values.get("delta"), values.get("competitive") != 0.0);
+            AnyController::Copa(Copa::new(delta, competitive, values.get("patience") as u32, mss))
+        },
+    },
+    Scheme {
+        name: "vegas",
+        title: "Vegas",
+        kind: "delay",
+        year: 1995,
+        reference: "Brakmo and Peterson 1995",
+        parameters: &[
+            Parameter::packets("alpha", 2.0, "own packets in the queue below which the window grows"),
+            Parameter::packets("beta", 4.0, "own packets in the queue above which the window shrinks"),
+            Parameter::packets("gamma", 1.0, "own packets in the queue above which slow start ends"),
+        ],
+        build: |values, mss| {
+            let config =
+                VegasConfig { alpha: values.get("alpha"), beta: values.get("beta"), gamma: values.get("gamma") };
+            AnyController::Vegas(Vegas::new(config, mss))
+        },
+    },
+    Scheme {
+        name: "compound",
+        title: "Compound",
+        kind: "hybrid",
+        year: 2006,
+        reference: "Tan, Song, Zhang and Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
+        parameters: &[
+            Parameter::packets("gamma", 30.0, "own packets in the queue from which the delay-based part shrinks"),
+            Parameter::switch("tuning", 0.0, "adapt gamma to the buffer, within 5 to 30 packets"),
+        ],
+        build: |values, mss| {
+            let config = CompoundConfig { gamma: values.get("gamma"), tuning: values.get("tuning") != 0.0 };
+            AnyController::Compound(Compound::new(config, mss))
+        },
+    },
+    Scheme {
+        name: "bbr",
+        title: "BBR",
+        kind: "model",
+        year: 2016,
+        reference: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.1",
+        parameters: &[],
+        build: |_, mss| AnyController::Bbr(Bbr::new(0, mss)),
     },
     Scheme {
         name: "constant-rate",
@@ -262,7 +340,7 @@ mod tests {
         assert_eq!(error("NewReno", &[]), r#"unknown scheme "NewReno", did you mean "newreno"?"#);
         assert_eq!(
             error("quic", &[]),
-            r#"unknown scheme "quic", expected one of newreno, cubic, constant-rate, constant-window"#
+            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, constant-rate, constant-window"#
         );
         assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
         assert_eq!(

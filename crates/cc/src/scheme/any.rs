@@ -1,6 +1,9 @@
 //! One type for every controller.
 
-use crate::{Ack, Congestion, ConstantRate, ConstantWindow, Controller, Cubic, Loss, Nanos, NewReno, Rtt};
+use crate::{
+    Ack, Bbr, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss, Nanos, NewReno, Rtt,
+    Vegas,
+};
 
 use super::Manual;
 
@@ -12,6 +15,14 @@ pub enum AnyController {
     NewReno(NewReno),
     /// See [`Cubic`].
     Cubic(Cubic),
+    /// See [`Copa`].
+    Copa(Copa),
+    /// See [`Vegas`].
+    Vegas(Vegas),
+    /// See [`Compound`].
+    Compound(Compound),
+    /// See [`Bbr`].
+    Bbr(Bbr),
     /// See [`ConstantRate`].
     ConstantRate(ConstantRate),
     /// See [`ConstantWindow`].
@@ -38,6 +49,10 @@ impl std::fmt::Debug for AnyController {
         match self {
             Self::NewReno(controller) => controller.fmt(f),
             Self::Cubic(controller) => controller.fmt(f),
+            Self::Copa(controller) => controller.fmt(f),
+            Self::Vegas(controller) => controller.fmt(f),
+            Self::Compound(controller) => controller.fmt(f),
+            Self::Bbr(controller) => controller.fmt(f),
             Self::ConstantRate(controller) => controller.fmt(f),
             Self::ConstantWindow(controller) => controller.fmt(f),
             Self::Manual(controller) => controller.fmt(f),
@@ -52,6 +67,10 @@ macro_rules! each {
         match $any {
             AnyController::NewReno($controller) => $call,
             AnyController::Cubic($controller) => $call,
+            AnyController::Copa($controller) => $call,
+            AnyController::Vegas($controller) => $call,
+            AnyController::Compound($controller) => $call,
+            AnyController::Bbr($controller) => $call,
             AnyController::ConstantRate($controller) => $call,
             AnyController::ConstantWindow($controller) => $call,
             AnyController::Manual($controller) => $call,

@@ -3,7 +3,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
-use astraea_cc::{Ack, Congestion, Controller, Loss, MILLISECOND, MSS, Nanos, RateSampler, Rtt, SECOND, Signal};
+use astraea_cc::{
+    Ack, Congestion, Controller, Loss, MILLISECOND, MSS, Nanos, RateSampler, Rtt, SECOND, SendStamp, Signal,
+};
 
 const PACKET: u64 = MSS as u64;
 
@@ -76,13 +78,27 @@ pub struct Rounds<C> {
     now: Nanos,
     /// When the packets left that the next round acknowledges: first and last.
     sent: (Nanos, Nanos),
+    /// The rate sampler at times of the last round: what packets were stamped with that the next one acknowledges.
+    stamps: Vec<SendStamp>,
+    /// How long the last round took.
+    round_trip: Nanos,
     in_recovery: bool,
 }
 
 impl<C: Controller> Rounds<C> {
     pub fn new(controller: C, path: Path) -> Self {
         let (rtt, sampler) = (Rtt::default(), RateSampler::default());
-        Self { controller, path, rtt, sampler, now: SECOND, sent: (SECOND, SECOND), in_recovery: false }
+        Self {
+            controller,
+            path,
+            rtt,
+            sampler,
+            now: SECOND,
+            sent: (SECOND, SECOND),
+            stamps: Vec::new(),
+            round_trip: path.rtt,
+            in_recovery: false,
+        }
     }
 
     /// Plays one round, in which `event` happens, or a loss when the window overflows the path.
@@ -91,6 +107,7 @@ impl<C: Controller> Rounds<C> {
             self.now += idle;
             self.controller.on_idle_restart(self.now, idle);
             self.sent = (self.now, self.now);
+            (self.stamps, self.round_trip) = (Vec::new(), self.path.rtt);
         }
         let start = self.now;
         let window = self.window();
@@ -102,6 +119,7 @@ impl<C: Controller> Rounds<C> {
             self.in_recovery = false;
             self.controller.on_timeout(self.now, packets * PACKET);
             self.sent = (self.now, self.now);
+            (self.stamps, self.round_trip) = (Vec::new(), self.path.rtt);
         } else {
             self.acknowledge(packets - overflow, event == Some(Event::HalfUsed));
             // What overflows while an earlier loss is repaired belongs to the same congestion.
@@ -114,10 +132,10 @@ impl<C: Controller> Rounds<C> {
         Round { window, start, event }
     }
 
-    /// Packets in flight that the window and the pacing rate allow.
+    /// Packets in flight that the window allows, and pacing over the round before: a queue that it built remains.
     fn window(&self) -> f64 {
         let cwnd = self.controller.cwnd() as f64 / PACKET as f64;
-        let packets = |rate: f64| rate * self.path.rtt as f64 / SECOND as f64 / 8.0 / PACKET as f64;
+        let packets = |rate: f64| rate * self.round_trip as f64 / SECOND as f64 / 8.0 / PACKET as f64;
         self.controller.pacing_rate().map_or(cwnd, |rate| cwnd.min(packets(rate)))
     }
 
@@ -136,18 +154,26 @@ impl<C: Controller> Rounds<C> {
         let packets = if half_used { (packets / 2).max(1) } else { packets };
         let start = self.now;
         let (first, last) = self.sent;
+        let mut before = std::mem::take(&mut self.stamps);
+        if before.is_empty() {
+            before.push(self.sampler.on_sent(start, true));
+        }
+        if half_used {
+            self.sampler.on_app_limited(packets * PACKET);
+        }
         for packet in 1..=packets {
             self.now = start + round_trip * packet / packets;
             let sent_at = first + (last - first) * packet / packets;
             self.rtt.update(round_trip);
-            let stamp = self.sampler.on_sent(sent_at, false);
+            let index = (packet - 1) * before.len() as u64 / packets;
+            let stamp = SendStamp { sent_at, ..before[index as usize] };
             self.sampler.on_delivered(self.now, PACKET);
             let ack = Ack {
                 now: self.now,
                 acked: PACKET,
                 sent_at,
                 rtt: Some(round_trip),
-                rate: self.sampler.sample(&stamp, round_trip),
+                rate: self.sampler.sample(&stamp, self.path.rtt),
                 in_flight: packets.min(self.controller.cwnd() / PACKET) * PACKET,
                 cwnd_limited: !half_used,
                 in_recovery: self.in_recovery,
@@ -155,7 +181,9 @@ impl<C: Controller> Rounds<C> {
                 ce_marked: 0,
             };
             self.controller.on_ack(&ack, &self.rtt);
+            self.stamps.push(self.sampler.on_sent(self.now, false));
         }
+        self.round_trip = round_trip;
         self.sent = (start, self.now);
     }
 
