@@ -47,8 +47,9 @@ format: .venv/.stamp-dev ## Format the code and apply the safe fixes
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-bench: build ## Measure how fast the simulator is on this machine
-	.venv/bin/astraea bench sim
+bench: build ## Measure how fast the simulator and the environments are on this machine
+	.venv/bin/python bench/sim.py
+	.venv/bin/python bench/envs.py
 
 docs: .venv/.stamp-dev ## Build the user guide and the crates' documentation
 	.venv/bin/zensical build --clean --strict

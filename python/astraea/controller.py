@@ -7,9 +7,16 @@ docs/python-controller.md for a complete example and for what it costs in speed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from astraea.errors import UserError
+
+LIMITS = {"cwnd": 1e7, "pacing": 1e15}
+"""Largest answers, in packets and bit/s. A window is sent at once where nothing paces it, and must fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +77,51 @@ class Controller:
 
 
 class Bridge:
-    """Joins a controller to the simulator, which speaks in dictionaries."""
+    """Joins a controller to the simulator, which speaks in dictionaries. What goes wrong in it is a `UserError`."""
 
-    def __init__(self, controller: Any, mss: int) -> None:
-        self._controller = controller
-        if hasattr(controller, "start"):
-            controller.start(mss)
+    def __init__(self, make: Callable[[], Any], mss: int) -> None:
+        self._made_by = getattr(make, "func", make)
+        try:
+            self._controller = make()
+            if hasattr(self._controller, "start"):
+                self._controller.start(mss)
+        except (Exception, SystemExit) as error:
+            raise self._blame(error) from None
 
     def decide(self, stats: dict[str, Any]) -> dict[str, float] | None:
         """Pass a period's measurements on and the answer back."""
-        answer = self._controller.decide(Stats(**stats))
+        try:
+            answer = self._controller.decide(Stats(**stats))
+        except (Exception, SystemExit) as error:
+            raise self._blame(error) from None
         if answer is None:
             return None
-        if isinstance(answer, Decision):
-            answer = {"cwnd": answer.cwnd, "pacing": answer.pacing}
-        elif isinstance(answer, tuple):
-            answer = dict(zip(("cwnd", "pacing"), answer, strict=True))
-        if not isinstance(answer, Mapping) or not answer.keys() <= {"cwnd", "pacing"}:
-            raise TypeError(f"decide() returned {answer!r}; expected a Decision, a dict with cwnd and pacing, or None")
-        return {key: float(value) for key, value in answer.items() if value is not None}
+        try:
+            return _read(answer)
+        except (AttributeError, TypeError, ValueError):
+            raise UserError(
+                f"{self._file()}: {type(self._controller).__name__}.decide() returned {answer!r}; expected a Decision, "
+                f"a dict or a pair with cwnd (packets, up to {LIMITS['cwnd']:.0e}) and pacing (bit/s), or None"
+            ) from None
+
+    def _file(self) -> str:
+        return str(getattr(sys.modules.get(self._made_by.__module__), "__file__", self._made_by.__module__))
+
+    def _blame(self, error: BaseException) -> UserError:
+        """The error with the line of the controller's file that led to it."""
+        file = self._file()
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        where = f"{file}: line {lines[-1]}" if lines else file
+        return UserError(f"{where}: {type(error).__name__}: {error}")
+
+
+def _read(answer: Any) -> dict[str, float]:
+    """The numbers of an answer; an exception if it is none."""
+    if isinstance(answer, Decision):
+        answer = {"cwnd": answer.cwnd, "pacing": answer.pacing}
+    elif isinstance(answer, tuple):
+        answer = dict(zip(LIMITS, answer, strict=True))
+    found = {key: float(value) for key, value in answer.items() if value is not None}
+    if not all(0 < value <= LIMITS.get(key, 0) for key, value in found.items()):
+        raise ValueError
+    return found

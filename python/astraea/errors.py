@@ -15,5 +15,6 @@ class UserError(Exception):
 
 def nearest(word: str, candidates: Iterable[str]) -> str:
     """`; did you mean "x"?` for the candidate most like `word`, or an empty string."""
-    found = difflib.get_close_matches(word, list(candidates), n=1, cutoff=0.5)
-    return f'; did you mean "{found[0]}"?' if found else ""
+    known = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+    return f'; did you mean "{known[found[0]]}"?' if found else ""

@@ -1,6 +1,8 @@
 """The command `astraea`."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from astraea import __version__
 from astraea.cli import main
+from astraea.report import page
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -101,6 +104,38 @@ def test_json_is_alone_on_standard_output(astraea: Run, tmp_path: Path) -> None:
     )
 
 
+def test_what_a_controller_prints_is_not_on_standard_output(astraea: Run, tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text("class Loud:\n    def decide(self, stats):\n        print('hello')\n")
+    status, out, err = astraea("run", "three-flows", "--cc", "loud.py:Loud", *QUICK, "--json")
+    assert status == 0
+    assert list(json.loads(out)["summary"]) == ["loud.py:Loud"]
+    assert err.startswith("hello\n")
+
+
+def test_scheme_in_a_scenario(astraea: Run, tmp_path: Path) -> None:
+    # Files that a scenario names lie beside it; mistakes name its key.
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "mine.py").write_text("class Mine:\n    def decide(self, stats): ...\n")
+    text = astraea("scenarios", "three-flows")[1]
+    path = tmp_path / "deep" / "mine.toml"
+    path.write_text(text.replace("count = 3", 'cc = "mine.py:Mine"\ncount = 3'))
+    assert astraea("run", "deep/mine.toml", *QUICK)[0] == 0
+    path.write_text(text.replace("count = 3", 'cc = "cubik"\ncount = 3'))
+    status, _, err = astraea("run", "deep/mine.toml", *QUICK)
+    assert (status, err.partition(";")[0]) == (2, 'astraea: mine.toml: flow.0.cc: unknown scheme "cubik"')
+    assert "--set flow.0.cc: mine.py: no such file" in astraea("run", "three-flows", "--set", "flow.cc=mine.py:Mine")[2]
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    # As a process of its own: what is left in its buffers must not lead to a complaint at exit either.
+    program = "import sys; from astraea.cli import main; sys.exit(main(['scenarios', '--json']))"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path
+        )
+    assert (done.returncode, done.stderr) == (2, "astraea: output: No space left on device\n")
+
+
 def test_quiet(astraea: Run) -> None:
     assert astraea("run", "three-flows", *QUICK, "--quiet") == (0, "", "")
 
@@ -156,13 +191,21 @@ def test_controller_in_python(astraea: Run, tmp_path: Path) -> None:
         (["run", "three-flows", "--trace", "no.trace"], "--trace no.trace: no such trace file"),
         (["run", "multi-bottleneck", "--trace", "x"], 'no link "bottleneck"; expected --set link.link1.trace=FILE'),
         (["run", "three-flows", "--trials", "0"], "Invalid value for '--trials': "),
+        (["run", "three-flows", "--trials", "99999999"], "Invalid value for '--trials': "),
+        (["run", "three-flows", "--jobs", "0"], "Invalid value for '--jobs' / '-j': "),
+        (["run", "three-flows", "--seed", "-1"], "Invalid value for '--seed': "),
+        (["run", "three-flows", "--cc", ""], '--cc "": names no scheme; expected e.g. cubic,newreno'),
+        (["run", "three-flows", "--set", "flow.duration=9000h"], "expected at most 1e+08; a longer `record` makes"),
+        (["trace", "generate", "x.trace", "--duration", "1000h"], "duration must be at most 24h"),
+        (["trace", "generate", "x.trace", "--mean", "9000Gbps"], "packets; expected at most 5e+07"),
+        (["trace", "generate", "x.trace", "--volatility", "nan"], "--volatility: expected a finite number, not nan"),
         (["run", "three-flows", "--bogus"], "No such option: --bogus"),
         (["run"], "Missing argument"),
         (["rnu"], "No such command 'rnu'"),
         (["report", "nowhere"], "nowhere: no such directory"),
         (["trace", "info", "no.trace"], "no.trace: "),
         (["trace", "generate", "x.trace", "--mean", "9"], '--mean: missing unit in "9"; expected e.g. "100Mbps"'),
-        (["trace", "generate", "no/x.trace"], "no/x.trace: No such file or directory"),
+        (["trace", "generate", "no/x.trace"], "no/x.trace: cannot be written: No such file or directory"),
     ],
 )
 def test_bad_input_is_one_line(astraea: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -206,6 +249,32 @@ def test_interrupt(astraea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert 1 <= len(found["trials"]) < 40
 
 
+def test_interrupt_while_the_report_is_made(astraea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(page, "render", stop)
+    status, out, err = astraea("run", "three-flows", *QUICK[:-1], "--out", "here")
+    assert (status, out) == (130, "")
+    assert err == "astraea: interrupted: the results are in here, without a report\n"
+    assert json.loads((tmp_path / "here" / "results.json").read_text())["interrupted"] is False
+
+
+def test_interrupt_while_starting() -> None:
+    # As a process of its own: most of the start is the import of libraries, before any command runs.
+    program = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from astraea.cli import main\n"
+        "sys.exit(main(['schemes']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_lists(astraea: Run) -> None:
     assert {entry["name"] for entry in json.loads(astraea("schemes", "--json")[1])} >= {"cubic", "newreno"}
     assert {entry["name"] for entry in json.loads(astraea("scenarios", "--json")[1])} >= {"three-flows", "cellular"}
@@ -225,6 +294,22 @@ def test_traces(astraea: Run, tmp_path: Path) -> None:
     # A window of a second more or less.
     assert found["x.csv"]["duration_s"] == pytest.approx(20, abs=1)
     assert "x.trace" in astraea("trace", "info", "x.trace")[1]
+    # A device is written to; as root it could be replaced.
+    assert astraea("trace", "generate", "/dev/null", "--duration", "1s")[0] == 0
+    assert Path("/dev/null").is_char_device()
+    status, out, err = astraea("trace", "convert", "x.trace", "y.csv", "--window", "1ns")
+    assert (status, out, err) == (
+        2,
+        "",
+        'astraea: --window: expected at least 1ms, the resolution of traces, not "1ns"\n',
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["trace"], ["bench"]])
+def test_groups_alone_print_their_help(astraea: Run, command: list[str]) -> None:
+    status, out, err = astraea(*command)
+    assert (status, err) == (2, "")
+    assert "Commands" in out
 
 
 def test_bench(astraea: Run) -> None:

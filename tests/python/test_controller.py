@@ -1,5 +1,8 @@
 """Controllers written in Python, in the simulator."""
 
+import math
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +53,21 @@ class Answer(Controller):
     ],
 )
 def test_forms_of_an_answer(answer: Any, expected: Any) -> None:
-    assert Bridge(Answer(answer), 1448).decide(MEASURED) == expected
+    assert Bridge(lambda: Answer(answer), 1448).decide(MEASURED) == expected
 
 
-@pytest.mark.parametrize("answer", [20, {"window": 20}])
+@pytest.mark.parametrize(
+    "answer",
+    [20, "20", {"window": 20}, {1: 2}, {"cwnd": "many"}, (1,), (1, 2, 3)]
+    + [{"cwnd": value} for value in (0, -5, math.nan, math.inf, 1e8)]
+    + [Decision(pacing=value) for value in (0, -1, math.nan, math.inf)],
+)
 def test_other_answers_are_errors(answer: Any) -> None:
-    with pytest.raises(TypeError, match="expected a Decision"):
-        Bridge(Answer(answer), 1448).decide(MEASURED)
+    # A window is sent at once: one without bounds would fill the memory.
+    with pytest.raises(UserError) as caught:
+        Bridge(lambda: Answer(answer), 1448).decide(MEASURED)
+    assert str(caught.value).startswith(f"{__file__}: ")
+    assert "expected a Decision" in str(caught.value)
 
 
 def trial(factory: Any, duration: str = "3s", period: str = "100ms") -> Resolved:
@@ -102,11 +113,27 @@ class Broken(Controller):
         return Decision(cwnd=1 / (stats.lost_bytes * 0))
 
 
-def test_error_in_a_controller_is_one_line_with_its_place() -> None:
+class Leaves(Controller):
+    def start(self, mss: int) -> None:
+        sys.exit(mss)
+
+
+class Unready:
+    def decide(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("controller", "place", "error"),
+    [
+        (Broken, r": line \d+", "ZeroDivisionError: division by zero"),
+        (Leaves, r": line \d+", "SystemExit: 1448"),
+        (Unready, "", "TypeError: Unready.decide.. takes 1 positional argument but 2 were given"),
+    ],
+)
+def test_error_in_a_controller_is_one_line_with_its_place(controller: Any, place: str, error: str) -> None:
     with pytest.raises(UserError) as caught:
-        simulate(trial(Broken))
-    assert str(caught.value).startswith(str(Path(__file__)))
-    assert str(caught.value).endswith("ZeroDivisionError: division by zero")
+        simulate(trial(controller))
+    assert re.fullmatch(f"{re.escape(__file__)}{place}: {error}", str(caught.value))
 
 
 def test_example_of_the_guide(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_values_are_toml_or_text() -> None:
         ("link.bottleneck.delay.x=5", "--set link.bottleneck.delay: is not a table, it has no keys"),
         ("flow.5.count=5", "--set flow.5: no such entry; expected one of flow.0"),
         ("flow.0=5", "--set flow.0: expected a key of it, e.g. flow.0.count"),
-        ("a..b=5", '--set a..b: empty part; expected e.g. "link.bottleneck.rate"'),
+        ("a..b=5", '--set "a..b" has an empty part; expected e.g. "link.bottleneck.rate"'),
         ("trials=many", '--set trials: expected a valid integer, not "many"'),
     ],
 )
@@ -34,6 +34,11 @@ def test_mistakes_name_the_option(setting: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
         points(document.load("three-flows", [setting]))
     assert str(caught.value) == message
+
+
+def test_digits_that_are_no_numbers_are_no_index() -> None:
+    with pytest.raises(UserError, match=r"flow\.0\.²: unknown key"):
+        points(document.load("three-flows", ["flow.².count=5"]))
 
 
 def test_shorthand_becomes_a_table() -> None:

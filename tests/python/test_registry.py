@@ -14,6 +14,13 @@ def test_lists_with_parameters() -> None:
     assert registry.split(["cubic:hystart=off,beta=0.8,newreno"]) == ["cubic:hystart=off,beta=0.8", "newreno"]
 
 
+@pytest.mark.parametrize("texts", [[""], [" , "], ["cubic", ""]])
+def test_no_scheme_is_a_mistake(texts: list[str]) -> None:
+    # An empty variable of a shell must not quietly stand for CUBIC.
+    with pytest.raises(UserError, match="names no scheme"):
+        registry.split(texts)
+
+
 def test_parameters_are_in_si_units() -> None:
     spec = registry.scheme("cubic:hystart=off,beta=0.8")
     assert (spec.label, spec.name) == ("cubic:hystart=off,beta=0.8", "cubic")
@@ -27,6 +34,10 @@ def test_parameters_are_in_si_units() -> None:
     [
         ("cubik", 'unknown scheme "cubik"; did you mean "cubic"?'),
         ("qqq", 'unknown scheme "qqq" (`astraea schemes` lists them'),
+        ("CUBIK", 'unknown scheme "CUBIK"; did you mean "cubic"?'),
+        ("cubic:beta=nan", 'scheme cubic: beta: cannot read "nan"; expected a number'),
+        ("cubic:beta=0.7,beta=0.8", 'scheme cubic: parameter "beta" is given twice'),
+        ("constant-rate:rate=1e300Mbps", "scheme constant-rate: rate: a rate must lie between"),
         ("cubic:hystat=off", 'scheme cubic: unknown parameter "hystat"; did you mean "hystart"?'),
         ("newreno:x=1", 'scheme newreno: unknown parameter "x"; it has none'),
         ("cubic:hystart", 'scheme cubic: cannot read "hystart"; expected parameter=value'),
@@ -49,6 +60,7 @@ def test_mistakes(text: str, message: str) -> None:
         ("class Mine:\n    pass\n", "Mine", "class Mine has no method decide(self, stats)"),
         ("class Mine:\n    pass\n", "", "no class named; expected"),
         ("class Mine(\n", "Mine", "line 1: "),
+        ("import sys\nsys.exit(7)\n", "Mine", "cannot be loaded: SystemExit: 7"),
         ("import nowhere_to_be_found\n", "Mine", "cannot be loaded: ModuleNotFoundError"),
         (
             "class Mine:\n    def __init__(self): raise RuntimeError('no')\n    def decide(self, stats): ...\n",

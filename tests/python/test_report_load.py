@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,18 @@ def test_a_point_has_only_its_own_trials(tmp_path: Path) -> None:
     ("change", "expected"),
     [
         (lambda r: r.update(schema=9), "schema is 9; this version reads schema 1"),
-        (lambda r: r.pop("trials"), "key `trials` is missing or wrong; expected a list"),
-        (lambda r: r.update(trials=[]), "`trials` is empty; expected at least one finished trial"),
-        (lambda r: r["trials"][1].pop("cc"), "trials[1]: expected an object with `cc`, a scheme's name"),
-        (lambda r: r["trials"][0].pop("metrics"), "trials[0]: expected an object `metrics`"),
-        (lambda r: r.update(scenario=None), "key `scenario` is missing or wrong; expected an object"),
+        (lambda r: r.pop("trials"), "trials: this key is missing"),
+        (lambda r: r.update(trials=[]), "trials: expected at least one"),
+        (lambda r: r["trials"][1].pop("cc"), "trials.1.cc: this key is missing"),
+        (lambda r: r["trials"][0].pop("metrics"), "trials.0.metrics: this key is missing"),
+        (lambda r: r["trials"][0].update(seed="one"), "trials.0.seed: expected a valid integer"),
+        (lambda r: r["trials"][0]["flows"][1].update(end_ns="x"), "trials.0.flows.1.end_ns: expected a valid number"),
+        (lambda r: r["summary"]["beta"].update(jain=1), "summary.beta.jain: expected an object"),
+        (
+            lambda r: r["summary"]["beta"].update(jain={"mean": 1e308}),
+            "expected less than or equal to 1000000000000000000",
+        ),
+        (lambda r: r.update(scenario=None), "scenario: expected an object"),
     ],
 )
 def test_wrong_results_are_named(run: Path, change: Callable[[dict[str, Any]], Any], expected: str) -> None:
@@ -84,10 +92,32 @@ def test_broken_tables_are_named(run: Path) -> None:
     pl.DataFrame({"trial": [1]}).write_parquet(run / "links.parquet")
     with pytest.raises(ReportError, match=r"links\.parquet: no column 'cc'"):
         load(run)
+    pl.DataFrame(
+        {"trial": [0], "cc": ["alpha"], "link": ["x"], "t": ["0"], "queue_delay": [1], "capacity": [1]}
+    ).write_parquet(run / "links.parquet")
+    with pytest.raises(ReportError, match=r"links\.parquet: column 't' has the type String; expected numbers"):
+        load(run)
     (run / "links.parquet").write_text("not parquet")
     with pytest.raises(ReportError, match=r"links\.parquet: not a readable Parquet file") as caught:
         load(run)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("t", [-1.0, math.nan, math.inf, 1e12, None])
+def test_times_that_are_none_are_named(run: Path, t: float | None) -> None:
+    table = pl.read_parquet(run / "series.parquet").with_columns(t=pl.lit(t, dtype=pl.Float64))
+    table.write_parquet(run / "series.parquet")
+    with pytest.raises(ReportError, match=r"series\.parquet: column 't' has a value that is no time"):
+        load(run)
+
+
+def test_a_recording_of_one_slot(run: Path, tmp_path: Path) -> None:
+    pl.read_parquet(run / "series.parquet").head(1).write_parquet(run / "series.parquet")
+    assert build([run], tmp_path / "report.html").is_file()
+
+
+def test_names_of_directories_are_no_patterns(tmp_path: Path) -> None:
+    assert load(write_run(tmp_path / "[x]*", trials=1, lives=SHORT)).series is not None
 
 
 def test_a_bad_run_leaves_the_old_report_as_it_is(tmp_path: Path, run: Path) -> None:
@@ -103,6 +133,6 @@ def test_a_bad_run_leaves_the_old_report_as_it_is(tmp_path: Path, run: Path) -> 
 
 def test_a_page_that_cannot_be_written_is_named(tmp_path: Path, run: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match=r"cannot be written") as caught:
+    with pytest.raises(UserError, match=r"cannot be written") as caught:
         build([run], tmp_path / "file" / "report.html")
     assert "\n" not in str(caught.value)

@@ -15,7 +15,7 @@ from astraea.report.block import representative
 from astraea.report.distribution import cdf, ellipse
 from astraea.report.fairness import fairness
 from astraea.report.glossary import METRICS
-from astraea.report.labels import places
+from astraea.report.labels import domain, places
 from astraea.report.numbers import show
 from astraea.report.sampling import Grid, slot_length, smooth
 from astraea.report.setup import sentence
@@ -134,3 +134,15 @@ def test_the_set_up_is_one_sentence(tmp_path: Path) -> None:
     assert sentence(run) == (
         "3 flows (40 s apart, 120 s each) over bottleneck (100 Mbps, 15 ms one way, drop-tail buffer 1 BDP)."
     )
+
+
+def test_what_is_varied_is_said(tmp_path: Path) -> None:
+    points = [(f"rate {rate}", {"link.bottleneck.rate": rate}) for rate in (1, 2)]
+    run = load(write_run(tmp_path / "run", trials=1, lives=[(0.0, 2.0)], points=points))
+    assert sentence(run).endswith("buffer 1 BDP). Varied: link.bottleneck.rate.")
+
+
+def test_axes_do_not_magnify_what_hardly_differs() -> None:
+    assert domain(np.array([8.318, 8.320]), zero=False) == pytest.approx([8.318 - 0.416, 8.320 + 0.416])
+    assert domain(np.array([60.0, 100.0]), zero=False) == pytest.approx([55, 105])
+    assert domain(np.array([1.0, 100.0]), zero=False) == pytest.approx([0, 110])

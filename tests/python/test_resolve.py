@@ -109,6 +109,11 @@ def test_poisson_starts() -> None:
     assert abs(starts[-1] / S / 1999 - 4) < 0.45
 
 
+def test_poisson_starts_of_which_none_comes_are_a_mistake() -> None:
+    with pytest.raises(UserError, match="flow 1 of 5 never starts"):
+        resolved("three-flows", 'flow.0.start={poisson = "4s", at = "50s"}', "flow.0.count=5", "duration=40s")
+
+
 def test_poisson_starts_after_the_end_are_left_out() -> None:
     trial = resolved("three-flows", 'flow.0.start={poisson = "4s"}', "flow.0.count=1000", "duration=40s")
     assert 1 <= len(trial.flows) < 40

@@ -48,7 +48,7 @@ def test_order_and_seeds(tmp_path: Path) -> None:
 def test_same_bytes_with_one_and_two_jobs(tmp_path: Path) -> None:
     one = write(plan(tmp_path), tmp_path / "one", 1)
     two = write(plan(tmp_path), tmp_path / "two", 2)
-    assert set(one) == {"results.json", "series.parquet", "links.parquet"}
+    assert set(one) == {"results.json", "series.parquet", "links.parquet", "completions.parquet"}
     assert one == two
 
 
@@ -130,7 +130,7 @@ def test_interrupt_keeps_finished_trials(tmp_path: Path) -> None:
 def test_error_in_a_trial_is_raised(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text("class Late:\n    def decide(self, stats):\n        return {'cwnd': -1}\n")
     laid = plan(tmp_path, cc=(f"{tmp_path}/late.py:Late",))
-    with pytest.raises(UserError, match="cwnd is -1"):
+    with pytest.raises(UserError, match=r"late\.py: Late\.decide\(\) returned {'cwnd': -1}"):
         runner.run(laid, jobs=2)
 
 
@@ -152,10 +152,15 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise OSError("disk full")
 
     monkeypatch.setattr(results, "text", full)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UserError, match="out: results cannot be written: disk full"):
         results.write(tmp_path / "out", {}, outcome)
-    assert not (tmp_path / "out").exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_report_of_an_earlier_run_does_not_stay(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("old")
+    write(plan(tmp_path, cc=("cubic",), trials=1), tmp_path, 1)
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_place_that_cannot_be_written(tmp_path: Path) -> None:
@@ -164,5 +169,13 @@ def test_place_that_cannot_be_written(tmp_path: Path) -> None:
         results.check_writable(tmp_path / "file")
     with pytest.raises(UserError, match="cannot be written"):
         results.check_writable(tmp_path / "file" / "below")
+    with pytest.raises(UserError, match="File name too long"):
+        results.check_writable(tmp_path / ("x" * 300))
     results.check_writable(tmp_path / "new" / "deep")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(UserError, match="exists and is not a directory"):
+        results.check_writable(tmp_path / "dangling")
+    (tmp_path / "out" / "results.json").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"results\.json in it is a directory"):
+        results.check_writable(tmp_path / "out")

@@ -85,11 +85,49 @@ def complaint(directory: Path, text: str) -> str:
             '{ every = "4s", poisson = "4s" }',
             "mine.toml: flow.0.start: a list of times, every and",
         ),
+        # Forms
+        ('"15ms"', "{ a = 1 }", "mine.toml: link.bottleneck.delay: expected a value or a list, not {'a': 1}"),
+        ('"15ms"', '[["0s"]]', "mine.toml: link.bottleneck.delay.0: expected a list of two, not ['0s']"),
+        (
+            'delay = "15ms"',
+            'ends = ["a", "b", "c"]',
+            "mine.toml: link.bottleneck.ends: expected a list of two, not ['a', 'b', 'c']",
+        ),
+        (
+            'delay = "15ms"',
+            'queue = { kind = "red", min = "80%", max = "20%" }',
+            "mine.toml: link.bottleneck.queue: max must be above min",
+        ),
+        ("[link.bottleneck]", "[link]", "mine.toml: link.rate: expected a table"),
+        # Numbers that no simulation has use for
+        ('"100Mbps"', '"1e300Mbps"', "mine.toml: link.bottleneck.rate: a rate must lie between 1bps and 10000Gbps"),
+        ('"100Mbps"', '"1e-9bps"', "mine.toml: link.bottleneck.rate: a rate must lie between 1bps and 10000Gbps"),
+        ('"15ms"', '"1e300s"', "mine.toml: link.bottleneck.delay: a time must be at most 10000h"),
+        ('"15ms"', '"1ms"\nbuffer = "1e300bdp"', "mine.toml: link.bottleneck.buffer: a buffer must be at most 1e+09"),
+        ("count = 3", 'source = { kind = "sized", size = "1e300GB" }', "flow.0.source.size: a size must be at most"),
+        ('delay = "15ms"', "loss = 1", "mine.toml: link.bottleneck.loss: expected less than 1, not 1"),
+        (
+            'delay = "15ms"',
+            'queue = { kind = "pie", beta = inf }',
+            "mine.toml: link.bottleneck.queue.beta: expected a finite number, not inf",
+        ),
+        (
+            "[[flow]]",
+            "[[sweep]]\n" + "".join(f'vary."flow.0.x{key}" = {[*range(100)]}\n' for key in range(3)) + "[[flow]]",
+            "mine.toml: sweep.0: has 1000000 points; expected at most 10000",
+        ),
+        ("[[flow]]", "[[sweep]]\nvary.trials = [1]\n[[flow]]", 'mine.toml: sweep.0: "trials" is the same for every'),
+        ("count = 3", f"count = {'[' * 5000}", "mine.toml: not valid TOML: "),
     ],
 )
 def test_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     assert message in complaint(tmp_path, GOOD.replace(old, new, 1))
+
+
+def test_mark_of_byte_order(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert len(points(document.load(str(tmp_path / "mine.toml")))) == 1
 
 
 TWO_LINKS = """

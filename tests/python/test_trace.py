@@ -58,6 +58,11 @@ def test_info() -> None:
     assert info.gap_share == pytest.approx(0.2)
 
 
+def test_windows_are_no_longer_than_the_trace() -> None:
+    # A packet of 12 000 bit every 10 ms.
+    assert files.rate_steps(np.arange(1, 6) * 10 * MS, 1.0) == [(0, 1.2e6)]
+
+
 def test_rates_to_opportunities() -> None:
     # 1.2 Mbit/s is a packet each 10 ms; for a second, then nothing, then half of it.
     times = files.opportunities([(0, 1.2e6), (1, 0), (2, 0.6e6)])
@@ -90,7 +95,10 @@ def test_files_of_rates(tmp_path: Path, suffix: str) -> None:
         ("x.csv", "time_s,rate_bps\n0,-1\n1,5\n", "rates must not be negative"),
         ("x.json", "{}", "expected a list of"),
         ("x.json", "[1]", "entry 1: expected a time in s and a rate in bit/s"),
+        ("x.csv", "time_s,rate_bps\n0,1e15\n1,5\n", "8.3e+10 packets in 2.0e+00 s; expected at most 5e+07 in 24h"),
+        ("x.csv", "time_s,rate_bps\n0,1e6\n1e300,5\n", "expected at most 5e+07 in 24h"),
         ("x.json", "[", "Expecting value"),
+        ("x.json", "[" * 100_000, "expected a list of"),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -6,11 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import typer
-
-from astraea.cli.app import app
-from astraea.errors import UserError
-
 USER_ERROR, INTERRUPTED = 2, 130
 """Exit statuses for bad input, and for Ctrl-C."""
 
@@ -21,22 +16,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Whatever the user can correct is one line on standard error.
     """
     try:
-        status = typer.main.get_command(app).main(
-            args=None if arguments is None else list(arguments), prog_name="astraea", standalone_mode=False
-        )
+        return _run(None if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has gone: `astraea schemes | head`
+        _silence()
+        return 0
+    except OSError as error:
+        if error.filename is None:
+            _silence()
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+
+
+def _run(arguments: list[str] | None) -> int:
+    # Imported here, because that takes most of a second, in which Ctrl-C may come.
+    import typer
+
+    from astraea.cli.app import app
+    from astraea.errors import UserError
+
+    try:
+        status = typer.main.get_command(app).main(args=arguments, prog_name="astraea", standalone_mode=False)
+        sys.stdout.flush()
     except UserError as error:
         return _complain(str(error))
     except typer.TyperException as error:
         return _complain(error.format_message())
-    except (typer.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (`astraea schemes | head`); Python must not complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     return status if isinstance(status, int) else 0
 
 
+def _silence() -> None:
+    """Keep Python from trying once more at exit to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _complain(message: str) -> int:
-    sys.stderr.write(f"astraea: {' '.join(message.split())}\n")
+    if message:  # a group of commands given alone has printed its help
+        sys.stderr.write(f"astraea: {' '.join(message.split())}\n")
     return USER_ERROR

@@ -34,7 +34,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int
     made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
         right = index >= len(columns) - numbers
-        made.add_column(column, justify="right" if right else "left", no_wrap=not right and index == 0)
+        made.add_column(column, justify="right" if right else "left", no_wrap=not right and index == 0, overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from astraea.cli.output import Json, Quiet, out, write_json
-from astraea.errors import UserError
 
 
 def report(
@@ -28,10 +27,7 @@ def report(
     from astraea import report as pages
 
     page = page or runs[0] / "report.html"
-    try:
-        pages.build(runs, page)
-    except pages.ReportError as error:
-        raise UserError(str(error)) from None
+    pages.build(runs, page)
     if json:
         write_json({"report": str(page)})
     elif not quiet:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import functools
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out
-from astraea.errors import UserError
-from astraea.eval import registry, results, runner
+from astraea.eval import api, registry, results, runner
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
+from astraea.scenario.schema import MAX_TRIALS
 
 
 def run(
@@ -36,6 +36,7 @@ def run(
             help="Schemes to run, separated by commas: [b]cubic[/b], [b]cubic:hystart=off[/b], "
             "[b]file.py:ClassName[/b].  [dim]\\[default: cubic][/dim]",
             show_default=False,
+            autocompletion=lambda: list(registry.native()),
         ),
     ] = None,
     settings: Annotated[
@@ -45,13 +46,15 @@ def run(
         ),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials of each scheme at each point.", show_default="the scenario's")
+        int | None,
+        typer.Option(min=1, max=MAX_TRIALS, help="Trials of each scheme at each point.", show_default="the scenario's"),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of the first trial; the next has one more.")
     ] = 1,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Trials at the same time.", show_default="one per core")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, max=1024, help="Trials at the same time.", show_default="one per core"),
     ] = None,
     trace: Annotated[
         str | None, typer.Option(metavar="FILE", help="Mahimahi trace for the bottleneck.", show_default=False)
@@ -68,66 +71,46 @@ def run(
 
     Example: [b]astraea run three-flows --cc cubic,newreno --trials 3[/b]
     """
-    loaded = document.load(scenario, settings or ())
-    if trace is not None:
-        loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
-    directory = directory or Path("out") / loaded.name
+    directory = directory or Path("out") / document.find(scenario).stem
     results.check_writable(directory)
-    schemes = registry.split(cc or ())
-    with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
-        laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials)
-        with _progress(laid, shown=not quiet and not json) as on_done:
-            outcome = runner.run(laid, jobs=jobs or os.cpu_count() or 1, on_done=on_done)
-    if not outcome.results:
+    with redirect_stdout(sys.stderr):  # what a controller prints is no result
+        found = api.execute(
+            scenario,
+            cc or (),
+            settings=settings or (),
+            trials=trials,
+            seed=seed,
+            jobs=jobs,
+            trace=trace,
+            progress=functools.partial(_progress, shown=not quiet and not json),
+        )
+    if not found.trials:
         err().print("astraea: interrupted before a trial had finished; nothing was written")
         raise typer.Exit(130)
-    command = _command(scenario, schemes=schemes, settings=settings or [], trials=trials, seed=seed, trace=trace)
-    found = results.build(laid, outcome, command)
-    results.write(directory, found, outcome)
-    page = _report(directory) if report else None
+    found.write(directory)
+    try:
+        page = _report(directory) if report else None
+    except KeyboardInterrupt:
+        err().print(f"astraea: interrupted: the results are in {directory}, without a report", soft_wrap=True)
+        raise typer.Exit(130) from None
     if json:
-        typer.echo(results.text(found), nl=False)
+        typer.echo(results.text(found.content), nl=False)
     elif not quiet:
-        out().print(summary.of(found))
+        out().print(summary.of(found.content))
         out().print(f"results: {directory / results.RESULTS}", soft_wrap=True)
         if page is not None:
             out().print(f"report:  {page}", soft_wrap=True)
-    if outcome.interrupted:
-        err().print(
-            f"astraea: interrupted: kept the {len(outcome.results)} finished of {len(laid.keys)} trials in {directory}",
-            soft_wrap=True,
-        )
+    if found.outcome.interrupted:
+        done = f"{len(found.trials)} finished of {len(found.plan.keys)} trials"
+        err().print(f"astraea: interrupted: kept the {done} in {directory}", soft_wrap=True)
         raise typer.Exit(130)
-
-
-def _bottleneck(loaded: document.Document) -> str:
-    """The link that `--trace` means."""
-    links = loaded.raw.get("link")
-    names = list(links) if isinstance(links, dict) else []
-    if "bottleneck" in names:
-        return "bottleneck"
-    if len(names) == 1:
-        return str(names[0])
-    example = f"--set link.{names[0] if names else 'NAME'}.trace=FILE"
-    raise UserError(f'--trace: {loaded.path.name} has no link "bottleneck"; expected {example}')
-
-
-def _command(
-    scenario: str, *, schemes: list[str], settings: list[str], trials: int | None, seed: int, trace: str | None
-) -> list[str]:
-    """The command that gives the same results, without what does not matter to them."""
-    options: list[tuple[str, Any]] = [("--cc", ",".join(schemes) or None)]
-    options += [("--set", setting) for setting in settings]
-    options += [("--trials", trials), ("--seed", seed), ("--trace", trace)]
-    given = [text for option, value in options if value is not None for text in (option, str(value))]
-    return ["astraea", "run", scenario, *given]
 
 
 def _report(directory: Path) -> Path:
     # Charts are only needed now, and slow to import.
     from astraea import report
 
-    page = directory / "report.html"
+    page = directory / results.PAGE
     report.build([directory], page)
     return page
 

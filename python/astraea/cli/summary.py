@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.table import Table
 
-from astraea.cli.output import table
+from astraea.cli.output import out, table
 from astraea.report.glossary import metric
 from astraea.report.numbers import decimals, show
 
 SHORT = ("jain", "convergence_settle_s", "utilization", "queue_delay_ms", "loss", "fct_s", "throughput_ratio")
 """Metrics that are shown for every point of a sweep."""
+
+
+Entry = dict[str, Any] | None
+"""Mean, low, high and n of a metric, or None where it is not defined."""
 
 
 def of(results: dict[str, Any]) -> Table:
@@ -22,15 +27,29 @@ def of(results: dict[str, Any]) -> Table:
 
 
 def _single(results: dict[str, Any], title: str) -> Table:
+    wide = _compared(results, title, _interval, "mean [95 % interval]")
+    console = out()
+    if console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width:
+        return wide
+    return _compared(results, title, _mean, "mean (intervals are in the report)")
+
+
+def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], str], meaning: str) -> Table:
     summary = results["summary"]
     names = list(dict.fromkeys(name for entry in summary.values() for name in entry))
-    rows = [[_heading(name), *(_interval(name, entry.get(name)) for entry in summary.values())] for name in names]
-    counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
-    caption = ", ".join(f"{count} {'trial' if count == 1 else 'trials'} of {cc}" for cc, count in counts.items())
+    rows = [[_heading(name), *(cell(name, entry.get(name)) for entry in summary.values())] for name in names]
     made = table(["", *summary], rows, numbers=len(summary), title=title)
-    made.caption = f"{caption}; mean [95 % interval]" if max(counts.values()) > 1 else caption
+    counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
+    made.caption = _trials(counts) + (f"; {meaning}" if max(counts.values()) > 1 else "")
     made.caption_justify = "left"
     return made
+
+
+def _trials(counts: dict[str, int]) -> str:
+    if len(set(counts.values())) == 1:
+        (count,) = set(counts.values())
+        return f"{count} {'trial' if count == 1 else 'trials'}" + (" of each scheme" if len(counts) > 1 else "")
+    return ", ".join(f"{count} {'trial' if count == 1 else 'trials'} of {cc}" for cc, count in counts.items())
 
 
 def _sweep(results: dict[str, Any], title: str) -> Table:
@@ -49,11 +68,11 @@ def _heading(name: str) -> str:
     return f"{known.title}, {known.unit}" if known.unit else known.title
 
 
-def _mean(name: str, entry: dict[str, Any] | None) -> str:
+def _mean(name: str, entry: Entry) -> str:
     return show(None if entry is None else entry["mean"] * metric(name).scale)
 
 
-def _interval(name: str, entry: dict[str, Any] | None) -> str:
+def _interval(name: str, entry: Entry) -> str:
     if entry is None or entry["low"] is None:
         return _mean(name, entry)
     mean, low, high = (entry[key] * metric(name).scale for key in ("mean", "low", "high"))

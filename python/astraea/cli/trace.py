@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from astraea.cli.output import Json, Quiet, out, table, write_json
 from astraea.errors import UserError
+from astraea.files import write_whole
 from astraea.report.numbers import show
 from astraea.scenario import units
 from astraea.scenario.links import GeneratedTrace
+from astraea.scenario.messages import explain
 from astraea.trace import files
 from astraea.trace.info import describe
 from astraea.trace.model import generate as generate_trace
@@ -33,7 +36,13 @@ def info(
         return
     columns = ("length s", "packets", "mean Mbit/s", "min", "max", "longest gap s", "in gaps > 0.1 s")
     rows = [
-        [Path(name).name, *map(show, list(entry.values())[:-1]), f"{entry['gap_share']:.1%}"]
+        [
+            Path(name).name,
+            show(entry["duration_s"]),
+            f"{entry['opportunities']}",
+            *(show(entry[key]) for key in ("mean_mbps", "min_mbps", "max_mbps", "longest_gap_s")),
+            f"{entry['gap_share']:.1%}",
+        ]
         for name, entry in found.items()
     ]
     out().print(table(["trace", *columns], rows, numbers=len(columns)))
@@ -53,15 +62,12 @@ def generate(
     quiet: Quiet = False,
 ) -> None:
     """Generate a cellular-like trace: a Poisson process whose rate wanders, with outages (docs/traces.md)."""
-    given: dict[str, tuple[Any, Any]] = {
-        "mean": (mean, units.parse_rate),
-        "outage": (outage, units.parse_time),
-        "duration": (duration, units.parse_span),
-    }
-    values = {name: _option(name, text, parse) for name, (text, parse) in given.items()}
-    if not 0 <= volatility <= 10:
-        raise UserError(f"--volatility: expected 0 to 10, not {volatility:g}")
-    model = GeneratedTrace.model_construct(model="lte", volatility=volatility, seed=seed, **values)
+    given = {"mean": mean, "volatility": volatility, "outage": outage, "duration": duration, "seed": seed}
+    try:
+        model = GeneratedTrace.model_validate(given)
+    except ValidationError as error:
+        key, reason = explain(error, given)
+        raise UserError(f"--{key}: {reason}" if key else reason) from None
     _write(path, generate_trace(model) * 1_000_000, 0.1, quiet)
 
 
@@ -77,24 +83,17 @@ def convert(
     From rates to Mahimahi, opportunities are as even as the rate allows; each rate lasts until the next row, the last
     as long as the one before it.
     """
-    _write(target, files.read(source), _option("window", window, units.parse_span) / units.NS, quiet)
-
-
-def _option(name: str, text: str, parse: Any) -> Any:
     try:
-        return parse(text)
+        length = units.parse_span(window)
     except ValueError as error:
-        raise UserError(f"--{name}: {error}") from None
+        raise UserError(f"--window: {error}") from None
+    if length < units.NS // 1000:
+        raise UserError(f'--window: expected at least 1ms, the resolution of traces, not "{window}"')
+    _write(target, files.read(source), length / units.NS, quiet)
 
 
 def _write(path: Path, times_ns: Any, window_s: float, quiet: bool) -> None:
-    text = files.render(times_ns, files.format_of(path), window_s)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    write_whole(path, files.render(times_ns, files.format_of(path), window_s).encode())
     if not quiet:
         entry = describe(times_ns)
         out().print(f"{path}: {show(entry.duration_s)} s, mean {show(entry.mean_mbps)} Mbit/s", soft_wrap=True)

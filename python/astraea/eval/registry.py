@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,24 +31,30 @@ def native() -> dict[str, dict[str, Any]]:
 
 
 def split(texts: Iterable[str]) -> list[str]:
-    """Schemes from `--cc` options: "a,b:x=1,y=2" has two, the second with two parameters."""
+    """Schemes from `--cc` options: "a,b:x=1,y=2" has two, the second with two parameters.
+
+    Raises `UserError` for options that name none, as an empty variable of a shell does.
+    """
     found: list[str] = []
     for text in texts:
+        before = len(found)
         for part in text.split(","):
             if "=" in part and ":" not in part and found:
                 found[-1] += f",{part}"
             elif part.strip():
                 found.append(part.strip())
+        if len(found) == before:
+            raise UserError(f'--cc "{text}": names no scheme; expected e.g. cubic,newreno')
     return list(dict.fromkeys(found))
 
 
-def scheme(text: str) -> SchemeSpec:
-    """The scheme of "name", "name:param=value,param=value" or "file.py:ClassName".
+def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
+    """The scheme of "name", "name:param=value,param=value" or "file.py:ClassName", with the file in `directory`.
 
     Raises `UserError` for what does not exist, with the nearest name.
     """
     if ".py" in text.partition("=")[0]:
-        return _python(text)
+        return _python(text, directory)
     name, _, settings = text.partition(":")
     if name not in native():
         raise UserError(
@@ -68,12 +75,14 @@ def scheme(text: str) -> SchemeSpec:
 
 
 def _settings(name: str, text: str) -> list[tuple[str, str]]:
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
+        key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise UserError(f'scheme {name}: cannot read "{part}"; expected parameter=value')
-        pairs.append((key.strip(), value.strip()))
+        if key in dict(pairs):
+            raise UserError(f'scheme {name}: parameter "{key}" is given twice')
+        pairs.append((key, value))
     return pairs
 
 
@@ -89,15 +98,18 @@ def _number(text: str, unit: str) -> float:
         case "bytes":
             return float(parse_size(text))
     try:
-        return parse_ratio(text) if text.endswith("%") else float(text)
+        number = parse_ratio(text) if text.endswith("%") else float(text)
     except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
         expected = {SWITCH: "on or off", "1": "a number", "": "a number"}.get(unit, f"a number of {unit}")
-        raise ValueError(f'cannot read "{text}"; expected {expected}') from None
+        raise ValueError(f'cannot read "{text}"; expected {expected}')
+    return number
 
 
-def _python(text: str) -> SchemeSpec:
+def _python(text: str, directory: Path) -> SchemeSpec:
     file, _, rest = text.partition(".py")
-    path = Path(f"{file}.py")
+    path = directory / f"{file}.py"
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     name, _, settings = rest.removeprefix(":").partition(":")
@@ -118,7 +130,7 @@ def _python(text: str) -> SchemeSpec:
     factory = functools.partial(controller, **params)
     try:
         factory()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{path}: {name}(): {type(error).__name__}: {error}") from None
     return SchemeSpec(text, PYTHON_SLOT, {}, factory)
 
@@ -135,7 +147,7 @@ def _module(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise UserError(f"{path}: line {error.lineno}: {error.msg}") from None
-    except Exception as error:
+        raise UserError(f"{path}: line {error.lineno or 1}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
         raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from None
     return module

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shlex
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ SCHEMA = 1
 
 RESULTS = "results.json"
 SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE = "series.parquet", "links.parquet", "completions.parquet"
+PAGE = "report.html"
 
 
 def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:
@@ -79,10 +79,13 @@ def text(results: dict[str, Any]) -> str:
 
 def check_writable(directory: Path) -> None:
     """Raise `UserError` before any work is done if results could not be written to `directory`."""
-    if directory.exists() and not directory.is_dir():
+    if os.path.lexists(directory) and not directory.is_dir():
         raise UserError(f"--out {directory}: exists and is not a directory")
-    parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     try:
+        for name in (RESULTS, SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE, PAGE):
+            if (directory / name).is_dir():
+                raise UserError(f"--out {directory}: {name} in it is a directory; expected a file, or none")
+        parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         # Rights alone do not tell: some file systems refuse even root.
         Path(tempfile.mkdtemp(prefix=".try-", dir=parent)).rmdir()
     except OSError as error:
@@ -101,20 +104,30 @@ def tables(outcome: Outcome) -> dict[str, pl.DataFrame]:
 def write(directory: Path, results: dict[str, Any], outcome: Outcome) -> None:
     """Write the files of a run; results.json comes last, so that a directory that has it is complete.
 
-    Files of an earlier run in `directory` are replaced; others are left alone.
+    Files of an earlier run in `directory` are replaced, its report is removed; others are left alone. Raises
+    `UserError` if that is not possible.
     """
-    parts = tables(outcome)
-    directory.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=".new-", dir=directory))
+    made = not directory.exists()
     try:
-        for name, table in parts.items():
-            table.write_parquet(staging / name)
-        (staging / RESULTS).write_text(text(results), encoding="utf-8")
-        (directory / RESULTS).unlink(missing_ok=True)
-        for name in (*parts, RESULTS):
-            (staging / name).replace(directory / name)
-    finally:
-        shutil.rmtree(staging)
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=directory) as staging:
+            _replace(directory, Path(staging), tables(outcome), text(results))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if made and directory.is_dir():
+            directory.rmdir()
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{directory}: results cannot be written: {reason}") from None
+
+
+def _replace(directory: Path, staging: Path, parts: dict[str, pl.DataFrame], content: str) -> None:
+    """Put new files into `directory`; until all are complete in `staging`, nothing changes."""
+    for name, table in parts.items():
+        table.write_parquet(staging / name)
+    (staging / RESULTS).write_text(content, encoding="utf-8")
+    for name in (RESULTS, PAGE):
+        (directory / name).unlink(missing_ok=True)
+    for name in (*parts, RESULTS):
+        (staging / name).replace(directory / name)
 
 
 def _table(parts: Sequence[pl.DataFrame | None], schema: dict[str, Any]) -> pl.DataFrame:

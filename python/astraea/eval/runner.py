@@ -61,9 +61,8 @@ def plan(document: Document, cc: Sequence[str], *, seed: int, directory: Path, t
     Raises `UserError` for whatever would fail later: every point is resolved and shown to the simulator once.
     """
     spread = points(document)
-    flows = [flow for point in spread for flow in point.scenario.flow]
-    fixed = {flow.cc: registry.scheme(flow.cc) for flow in flows if flow.cc is not None}
-    if all(flow.cc is not None for flow in flows):
+    fixed = _fixed(document, spread)
+    if all(flow.cc is not None for point in spread for flow in point.scenario.flow):
         if cc:
             raise UserError(f"{document.path.name}: fixes the scheme of every flow; --cc has nothing to set")
         labels, schemes = ["+".join(fixed)], {}
@@ -79,9 +78,27 @@ def plan(document: Document, cc: Sequence[str], *, seed: int, directory: Path, t
     ]
     laid = Plan(document, spread, keys, count, seed, schemes, fixed, TraceStore(document, directory))
     for key in keys:
+        resolved = laid.resolve(key)  # starts are drawn anew in each trial: any could come too late
         if key.repeat == 0:
-            simulated.check(laid.resolve(key), document.path.name)
+            simulated.check(resolved, document.path.name)
     return laid
+
+
+def _fixed(document: Document, spread: Sequence[Point]) -> dict[str, SchemeSpec]:
+    """The schemes that the scenario itself names, by the text in `cc`; Python files lie beside the scenario."""
+    found: dict[str, SchemeSpec] = {}
+    for point in spread:
+        for group, flow in enumerate(point.scenario.flow):
+            if flow.cc is None or flow.cc in found:
+                continue
+            key = f"flow.{group}.cc"
+            typed = key in document.changed
+            try:
+                found[flow.cc] = registry.scheme(flow.cc, Path() if typed else document.path.parent)
+            except UserError as error:
+                where = f"{document.changed[key]} {key}" if typed else f"{document.path.name}: {key}"
+                raise UserError(f"{where}: {error}") from None
+    return found
 
 
 def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _: None) -> Outcome:

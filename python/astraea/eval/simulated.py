@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import traceback
 from typing import Any
 
 import numpy as np
@@ -13,38 +12,36 @@ from astraea.controller import Bridge
 from astraea.errors import UserError
 from astraea.eval.data import FlowData, QueueData, TrialData
 from astraea.scenario.resolve import Resolved
-from astraea.scenario.units import MSS, MTU
+from astraea.scenario.units import MSS, MTU, format_time
+
+MAX_VALUES = 10**8
+"""Most values of one recorded series, flows x slots: a few gigabytes over all of them."""
 
 GOODPUT = MSS / MTU
 """Payload per byte on a link, for full packets."""
 
 
 def simulate(trial: Resolved, cancel: _native.Cancel | None = None) -> dict[str, Any]:
-    """Run a trial; the result is that of `_native.simulate`. Raises KeyboardInterrupt when cancelled."""
-    controllers: dict[int, Any] = {
-        index: Bridge(flow.scheme.factory(), MSS)
+    """Run a trial; the result is that of `_native.simulate`.
+
+    Raises KeyboardInterrupt when cancelled, and `UserError` for a mistake in a controller written in Python.
+    """
+    controllers = {
+        index: Bridge(flow.scheme.factory, MSS)
         for index, flow in enumerate(trial.flows)
         if flow.scheme.factory is not None
     }
-    try:
-        return _native.simulate(json.dumps(trial.config), trial.seed, controllers or None, cancel)
-    except (KeyboardInterrupt, UserError):
-        raise
-    except Exception as error:
-        if not controllers:
-            raise
-        raise UserError(_blame(error)) from None
-
-
-def _blame(error: Exception) -> str:
-    """Where in a controller's file an error arose."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f"{frames[-1].filename}: line {frames[-1].lineno}: " if frames else ""
-    return f"{where}{type(error).__name__}: {error}"
+    return _native.simulate(json.dumps(trial.config), trial.seed, controllers or None, cancel)
 
 
 def check(trial: Resolved, where: str) -> None:
     """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
+    length, slot = (trial.config[key] for key in ("duration_ns", "slot_ns"))
+    if (values := length // slot * (len(trial.flows) + len(trial.links))) > MAX_VALUES:
+        raise UserError(
+            f"{where}: duration: {format_time(length)} in slots of {format_time(slot)} make {values:.1e} values of a "
+            f"series; expected at most {MAX_VALUES:.0e}; a longer `record` makes fewer"
+        )
     try:
         _native.check(json.dumps(trial.config))
     except ValueError as error:

@@ -99,13 +99,13 @@ METRICS: tuple[Metric, ...] = (
         "Mean round-trip time / base round-trip time.",
     ),
     Metric("loss", "Loss", "%", "low", "Packets lost / packets sent.", scale=100.0),
-    Metric("fct_s", "Completion", "s", "low", "Mean completion time of sized flows."),
+    Metric("fct_s", "Completion", "s", "low", "Mean completion time of messages and sized flows."),
     Metric(
         "fct_p99_s",
         "Completion, 99th pct.",
         "s",
         "low",
-        "99th percentile of the completion time of sized flows.",
+        "99th percentile of the completion time of messages and sized flows.",
     ),
     Metric(
         "throughput_ratio",

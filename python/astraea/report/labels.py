@@ -32,11 +32,14 @@ PLACES: tuple[Place, ...] = (
 
 
 def domain(values: Floats, *, zero: bool, pad: float = 0.1) -> list[float]:
-    """Ends of an axis with room around the values; from zero if `zero` or if zero is near anyway."""
+    """Ends of an axis with room around the values; from zero if `zero` or if zero is near anyway.
+
+    Values that hardly differ are not spread over the whole axis.
+    """
     low, high = float(values.min()), float(values.max())
     if zero or low < 0.5 * high:
         return [0.0, high * (1 + pad) or 1.0]
-    room = (high - low) * pad or 0.05 * abs(high) or 1.0
+    room = max((high - low) * pad, 0.05 * abs(high)) or 1.0
     return [low - room, high + room]
 
 

@@ -13,9 +13,9 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from astraea.files import write_whole
 from astraea.report import theme
 from astraea.report.errors import ReportError
-from astraea.report.files import write_whole
 from astraea.report.glossary import METRICS
 from astraea.report.run import load
 from astraea.report.section import Section, anchors, section
@@ -24,8 +24,8 @@ from astraea.report.section import Section, anchors, section
 def build(run_dirs: Sequence[Path], out: Path) -> Path:
     """Write the report of the runs in `run_dirs` to the file `out` and return its path.
 
-    The file appears whole or not at all. Raises `ReportError` with one line for a directory that
-    cannot be read or a file that cannot be written.
+    The file appears whole or not at all. Raises `ReportError` with one line for a directory that cannot be read, and
+    `UserError` for a file that cannot be written.
     """
     if not run_dirs:
         raise ReportError("no run directory given; expected at least one written by `astraea run --out`")

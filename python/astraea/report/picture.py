@@ -9,12 +9,12 @@ from typing import Any
 
 import vl_convert
 
+from astraea.files import write_whole
 from astraea.report import theme
 from astraea.report.block import representative
 from astraea.report.charts.base import Context, Spec
 from astraea.report.charts.throughput import throughput
 from astraea.report.errors import ReportError
-from astraea.report.files import write_whole
 from astraea.report.run import load
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from astraea.report import layout
 from astraea.report.errors import ReportError
 
 SCHEMA = 1
@@ -21,6 +23,10 @@ Summary = Mapping[str, Mapping[str, Mapping[str, Any]]]
 SERIES_COLUMNS = ("trial", "cc", "flow", "t", "throughput", "rtt")
 LINKS_COLUMNS = ("trial", "cc", "link", "t", "queue_delay", "capacity")
 COMPLETIONS_COLUMNS = ("trial", "cc", "flow", "start", "time")
+TEXTS = ("cc", "link")
+"""Columns that are not numbers."""
+MAX_TIME_S = 1e8
+"""Later than any recording goes on."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +109,8 @@ def load(directory: Path | str) -> Run:
     if not path.is_dir():
         raise ReportError(f"{path}: no such directory; expected one written by `astraea run --out`")
     results = _read_results(path / "results.json")
-    where = path / "results.json"
-    scenario = _expect(results, "scenario", dict, where)
-    summary = _expect(results, "summary", dict, where)
-    trials = _trials(_expect(results, "trials", list, where), where)
+    scenario = results["scenario"]
+    trials = _trials(results["trials"])
     schemes = list(dict.fromkeys(trial.cc for trial in trials))
     title = scenario.get("title") or scenario.get("name") or path.resolve().name
     return Run(
@@ -116,8 +120,8 @@ def load(directory: Path | str) -> Run:
         results=results,
         schemes=schemes,
         trials=trials,
-        summary=_summary(summary, schemes),
-        points=_points(results, _summary(summary, schemes), schemes),
+        summary=_summary(results["summary"], schemes),
+        points=_points(results, trials, schemes),
         series=_read_table(path / "series.parquet", SERIES_COLUMNS),
         links=_read_table(path / "links.parquet", LINKS_COLUMNS),
         completions=_read_table(path / "completions.parquet", COMPLETIONS_COLUMNS),
@@ -138,72 +142,63 @@ def _read_results(path: Path) -> dict[str, Any]:
     if results.get("schema") != SCHEMA:
         found = results.get("schema")
         raise ReportError(f"{path}: schema is {found!r}; this version reads schema {SCHEMA}")
+    if reason := layout.mistake(results):
+        raise ReportError(f"{path}: {reason}")
     return results
 
 
-def _trials(entries: list[Any], where: Path) -> list[Trial]:
-    if not entries:
-        raise ReportError(f"{where}: `trials` is empty; expected at least one finished trial")
+def _trials(entries: list[dict[str, Any]]) -> list[Trial]:
     counts: dict[str, int] = {}
     trials = []
-    for position, entry in enumerate(entries):
-        here = f"{where}: trials[{position}]"
-        if not isinstance(entry, dict) or not isinstance(entry.get("cc"), str):
-            raise ReportError(f"{here}: expected an object with `cc`, a scheme's name")
+    for entry in entries:
         cc = entry["cc"]
-        number = entry.get("trial", counts.get(cc, 0))
-        counts[cc] = counts.get(cc, 0) + 1
-        metrics = entry.get("metrics")
-        if not isinstance(metrics, dict):
-            raise ReportError(f"{here}: expected an object `metrics`")
         trials.append(
             Trial(
                 cc=cc,
-                number=int(number),
+                number=entry.get("trial", counts.get(cc, 0)),
                 seed=entry.get("seed"),
-                metrics=metrics,
-                flows=list(entry.get("flows") or []),
-                point=entry.get("point") or {},
+                metrics=entry["metrics"],
+                flows=entry.get("flows", []),
+                point=entry.get("point", {}),
             )
         )
+        counts[cc] = counts.get(cc, 0) + 1
     return trials
 
 
-def _summary(summary: Any, schemes: list[str]) -> Summary:
-    known = summary if isinstance(summary, dict) else {}
-    return {cc: known.get(cc) or {} for cc in schemes}
+def _summary(summary: Summary, schemes: list[str]) -> Summary:
+    return {cc: summary.get(cc, {}) for cc in schemes}
 
 
-def _points(results: dict[str, Any], summary: Summary, schemes: list[str]) -> list[Point]:
+def _points(results: dict[str, Any], trials: list[Trial], schemes: list[str]) -> list[Point]:
     """The points that have trials; at least one."""
-    given = [point for point in results.get("points") or [] if isinstance(point, dict)]
     points = [
-        Point(str(point.get("label") or ""), point.get("values") or {}, _summary(point.get("summary"), schemes))
-        for point in given
-        if point.get("summary")
+        Point(str(point.get("label") or ""), point.get("values", {}), _summary(point.get("summary", {}), schemes))
+        for point in results.get("points", [])
+        if any(trial.point == point.get("values", {}) for trial in trials)
     ]
-    return points if len(points) > 1 else [Point("", {}, summary)]
+    return points if len(points) > 1 else [Point("", {}, _summary(results["summary"], schemes))]
 
 
 def _read_table(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:
     if not path.exists():
         return None
     try:
-        present = pl.read_parquet_schema(path)
+        present = pl.scan_parquet(path, glob=False).collect_schema()
         missing = [name for name in columns if name not in present]
         if missing:
             raise ReportError(f"{path}: no column {missing[0]!r}; expected {', '.join(columns)}")
-        return pl.read_parquet(path, columns=list(columns))
+        table = pl.read_parquet(path, columns=list(columns), glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReportError(f"{path}: not a readable Parquet file: {_one_line(error)}") from None
-
-
-def _expect(results: dict[str, Any], key: str, kind: type, where: Path) -> Any:
-    value = results.get(key)
-    if not isinstance(value, kind):
-        word = "an object" if kind is dict else "a list"
-        raise ReportError(f"{where}: key `{key}` is missing or wrong; expected {word}")
-    return value
+    for name, kind in table.schema.items():
+        if name not in TEXTS and not kind.is_numeric():
+            raise ReportError(f"{path}: column {name!r} has the type {kind}; expected numbers")
+    if "t" in columns and not table["t"].fill_null(math.nan).is_between(0, MAX_TIME_S).all():
+        raise ReportError(
+            f"{path}: column 't' has a value that is no time; expected seconds from 0 to {MAX_TIME_S:.0e}"
+        )
+    return table
 
 
 def _one_line(error: BaseException) -> str:

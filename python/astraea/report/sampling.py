@@ -59,10 +59,10 @@ class Line:
 
 
 def slot_length(t: Floats) -> float:
-    """Length of a slot in seconds from the slots' starts: the smallest step; 1 if there is none."""
+    """Length of a slot in seconds from the slots' starts: the smallest step; 10 ms if there is none."""
     steps = np.diff(np.unique(t))
     steps = steps[steps > 1e-9]
-    return float(steps.min()) if steps.size else 1.0
+    return float(steps.min()) if steps.size else 0.01
 
 
 def smooth(t: Floats, y: Floats, grid: Grid) -> Line | None:

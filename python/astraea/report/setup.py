@@ -15,7 +15,7 @@ MAX_LISTED = 3
 
 
 def sentence(run: Run) -> str:
-    """Such as "3 flows (40 s apart, 120 s each) over bottleneck (100 Mbps, 15 ms one way, …)"."""
+    """Such as "3 flows (40 s apart, 120 s each) over bottleneck (100 Mbps, 15 ms one way, …)", and what is varied."""
     groups = [group for group in _items(run.scenario.get("flow")) if isinstance(group, Mapping)]
     links = run.scenario.get("link")
     links = links if isinstance(links, Mapping) else {}
@@ -30,7 +30,9 @@ def sentence(run: Run) -> str:
         if len(links) > MAX_LISTED:
             listed.append(f"{len(links) - MAX_LISTED} more links")
         parts.append(_enumerate(listed))
-    return f"{' over '.join(parts)}." if parts else ""
+    swept = dict.fromkeys(key for point in run.points for key in point.values)
+    said = (" over ".join(parts), f"Varied: {', '.join(swept)}" if swept else "")
+    return " ".join(f"{text}." for text in said if text)
 
 
 def _group(group: Mapping[str, Any]) -> str:

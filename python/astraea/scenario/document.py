@@ -108,11 +108,11 @@ def load(scenario: str, settings: Iterable[str] = ()) -> Document:
     """Read a scenario by name or path and apply `settings`, each "key=value"."""
     path = find(scenario)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise UserError(f"{path.name}: {reason}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path.name}: not valid TOML: {error}") from None
     document = Document(path.stem, path, raw)
     for setting in settings:

@@ -36,6 +36,9 @@ Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.f
 Ratio = Annotated[float, BeforeValidator(units.parse_ratio)]
 """From 0 to 1."""
 
+Loss = Annotated[float, BeforeValidator(units.parse_ratio), Field(lt=1)]
+"""Share of packets that are lost at random: not all of them."""
+
 BufferLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(units.format_buffer)]
 """Limit of a queue."""
 
@@ -43,7 +46,7 @@ BufferLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), Plain
 class Table(BaseModel):
     """A TOML table. Keys it does not have are errors that name the nearest one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

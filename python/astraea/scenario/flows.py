@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from astraea.scenario.fields import LIST, VALUE, Ratio, Size, Span, Table, Time, by_shape, key, shorthand
+from astraea.scenario.fields import LIST, VALUE, Loss, Size, Span, Table, Time, by_shape, key, shorthand
 
 
 class Start(Table):
@@ -76,10 +76,10 @@ Source = Annotated[
 class Ack(Table):
     """How a receiver acknowledges."""
 
-    every: int = key(1, doc="Packets per acknowledgement.", ge=1)
+    every: int = key(1, doc="Packets per acknowledgement.", ge=1, le=1_000_000)
     timeout: Span = key("40ms", doc="Longest time an acknowledgement is held back.", unit="time")
     aggregate: Time = key("0ms", doc="Acknowledgements leave in bunches, this far apart; 0: at once.", unit="time")
-    loss: Ratio = key(0.0, doc="Random loss of acknowledgements.", unit="ratio")
+    loss: Loss = key(0.0, doc="Random loss of acknowledgements.", unit="ratio")
 
 
 class Flow(Table):
@@ -89,7 +89,7 @@ class Flow(Table):
     cc: str | None = key(
         None,
         doc="Scheme that these flows always use. Without it they are under test and use the scheme of "
-        "`--cc`; flows with it are their competitors.",
+        "`--cc`; flows with it are their competitors. A `file.py:ClassName` is relative to the scenario file.",
     )
     count: int = key(1, doc="Number of flows.", ge=1, le=100_000)
     start: Annotated[Start, Field(), shorthand("at")] = key(

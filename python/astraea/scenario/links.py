@@ -11,6 +11,7 @@ from astraea.scenario.fields import (
     TABLE,
     VALUE,
     BufferLimit,
+    Loss,
     Rate,
     Ratio,
     Size,
@@ -22,6 +23,10 @@ from astraea.scenario.fields import (
     key,
     shorthand,
 )
+from astraea.scenario.units import MTU, NS
+
+MAX_PACKETS, MAX_DURATION = 50_000_000, 24 * 3600 * NS
+"""Most opportunities of a trace that is made here, and its greatest length in ns: minutes of work, a file of 500 MB."""
 
 
 class RandomRate(Table):
@@ -52,13 +57,21 @@ class GeneratedTrace(Table):
     duration: Span = key("120s", doc="Length; the trace then repeats.", unit="time")
     seed: int = key(1, doc="Seed of the trace: the same seed gives the same trace in every trial.", ge=0)
 
+    @model_validator(mode="after")
+    def _bounded(self) -> GeneratedTrace:
+        if self.duration > MAX_DURATION:
+            raise ValueError("duration must be at most 24h")
+        if (packets := self.mean / 8 / MTU * self.duration / NS) > MAX_PACKETS:
+            raise ValueError(f"mean x duration come to {packets:.1e} packets; expected at most {MAX_PACKETS:.0e}")
+        return self
+
 
 class GilbertElliott(Table):
     """Loss in bursts: a two-state Markov chain that makes one step per packet."""
 
     enter: Ratio = key(doc="Probability of going from the good to the bad state.", unit="ratio")
-    leave: Ratio = key(doc="Probability of going from the bad to the good state.", unit="ratio")
-    good: Ratio = key(0.0, doc="Loss probability in the good state.", unit="ratio")
+    leave: Ratio = key(doc="Probability of going from the bad to the good state.", unit="ratio", gt=0)
+    good: Ratio = key(0.0, doc="Loss probability in the good state.", unit="ratio", lt=1)
     bad: Ratio = key(1.0, doc="Loss probability in the bad state.", unit="ratio")
 
 
@@ -90,7 +103,7 @@ class FqCoDel(Table):
     kind: Literal["fq_codel"] = key(doc="Name of the discipline.")
     target: Span = key("5ms", doc="Queueing delay that is tolerated for an interval.", unit="time")
     interval: Span = key("100ms", doc="Interval.", unit="time")
-    flows: int = key(1024, doc="Number of queues.", ge=1)
+    flows: int = key(1024, doc="Number of queues.", ge=1, le=65_536)
     quantum: Size = key("1514B", doc="Bytes a queue may send per round.", unit="size")
     ecn: bool = key(False, doc="Mark packets of ECN-capable flows instead of dropping them.")
 
@@ -111,14 +124,14 @@ class Red(Table):
     """Random early detection (Floyd and Jacobson 1993)."""
 
     kind: Literal["red"] = key(doc="Name of the discipline.")
-    min: Ratio = key("25%", doc="Average queue at which drops begin, as a share of the buffer.", unit="ratio")
+    min: Ratio = key("25%", doc="Average queue at which drops begin, as a share of the buffer.", unit="ratio", gt=0)
     max: Ratio = key(
         "75%",
         doc="Average queue at which the drop probability reaches max_p, as a share of the buffer.",
         unit="ratio",
     )
-    max_p: Ratio = key("10%", doc="Drop probability at max.", unit="ratio")
-    weight: Ratio = key(0.002, doc="Weight of a new sample in the average queue.", unit="ratio")
+    max_p: Ratio = key("10%", doc="Drop probability at max.", unit="ratio", gt=0)
+    weight: Ratio = key(0.002, doc="Weight of a new sample in the average queue.", unit="ratio", gt=0)
     gentle: bool = key(True, doc="Raise the probability from max_p to 1 between max and twice max.")
     ecn: bool = key(False, doc="Mark packets of ECN-capable flows instead of dropping them.")
 
@@ -166,7 +179,7 @@ class Link(Table):
         unit="buffer",
     )
     queue: Queue = key("droptail", doc="Queue discipline: its name, or a table with `kind` and its parameters.")
-    loss: Annotated[Annotated[Ratio, VALUE] | Annotated[GilbertElliott, TABLE], by_shape] = key(
+    loss: Annotated[Annotated[Loss, VALUE] | Annotated[GilbertElliott, TABLE], by_shape] = key(
         0.0,
         doc='Random loss in front of the queue, or `{ enter = "0.1%", leave = "30%" }` for bursts.',
         unit="ratio",

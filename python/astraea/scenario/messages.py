@@ -9,6 +9,9 @@ from pydantic_core import ErrorDetails
 
 from astraea.errors import nearest
 
+_SHAPES = ("value", "list", "table")
+"""Tags of `fields.by_shape`: the forms that one key may have."""
+
 
 def explain(error: ValidationError, raw: Any) -> tuple[str, str]:
     """Key path and reason of the first mistake in the raw scenario `raw`."""
@@ -16,7 +19,7 @@ def explain(error: ValidationError, raw: Any) -> tuple[str, str]:
     path = _path(first["loc"], raw)
     if first["type"] == "unknown_key":
         path.append(str(first["ctx"]["key"]))
-    elif first["type"] == "missing" and path[-1:] != [last := str(first["loc"][-1])]:
+    elif first["type"] == "missing" and isinstance(last := first["loc"][-1], str):
         path.append(last)
     return ".".join(path), _reason(first)
 
@@ -25,14 +28,11 @@ def _path(loc: tuple[int | str, ...], raw: Any) -> list[str]:
     """The keys of `loc` as they stand in the file: no tags of pydantic's, no deeper than what was written."""
     path: list[str] = []
     node = raw
-    for depth, part in enumerate(loc):
-        if isinstance(node, dict) and part in node:
+    for part in loc:
+        entries = range(len(node)) if isinstance(node, list) else node if isinstance(node, dict) else ()
+        if part in entries:
             node = node[part]
-        elif isinstance(node, list) and isinstance(part, int):
-            node = node[part] if part < len(node) else None
-        elif not (isinstance(node, dict) and depth == len(loc) - 1):
-            continue
-        path.append(str(part))
+            path.append(str(part))
     return path
 
 
@@ -42,7 +42,12 @@ def _reason(error: ErrorDetails) -> str:  # noqa: PLR0911 - one answer per kind 
         case "value_error":
             return str(context["error"])
         case "missing":
-            return "this key is required"
+            return "this key is required" if isinstance(error["loc"][-1], str) else _pair(given)
+        case "too_long" | "too_short":
+            return _pair(given) if context["field_type"] == "Tuple" else "expected at least one entry, not none"
+        case "union_tag_invalid" if context["tag"] in _SHAPES:
+            shapes = [f"a {shape}" for shape in _SHAPES if f"'{shape}'" in context["expected_tags"]]
+            return f"expected {' or '.join(shapes)}, not {_shown(given)}"
         case "union_tag_invalid":
             known = [word.strip("' ") for word in str(context["expected_tags"]).split(",")]
             hint = nearest(tag := str(context["tag"]), known) or ";"
@@ -53,8 +58,15 @@ def _reason(error: ErrorDetails) -> str:  # noqa: PLR0911 - one answer per kind 
             return f'"{given}" is not possible; expected {context["expected"]}'
         case "unknown_key" | "table_expected":
             return error["msg"]
-    message = error["msg"].replace("Input should be", "expected").replace("Dictionary", "table").replace("List", "list")
+    message = error["msg"].replace("Input should be", "expected")
+    for ours, theirs in (("table", "dictionary"), ("list", "tuple")):
+        message = message.replace(theirs, ours)
     return f"{message}, not {_shown(given)}"
+
+
+def _pair(given: Any) -> str:
+    """The only tuples of a scenario are pairs."""
+    return f"expected a list of two, not {_shown(given)}"
 
 
 def _shown(value: Any) -> str:

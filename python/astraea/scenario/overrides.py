@@ -21,7 +21,7 @@ def parse(text: str) -> tuple[str, Any]:
         raise UserError(f'--set {text}: expected key=value, e.g. "link.bottleneck.rate=50Mbps"')
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return key.strip(), value.strip()
 
 
@@ -40,7 +40,7 @@ def set_key(raw: dict[str, Any], key: str, value: Any) -> str:
     """
     parts = key.replace("[", ".").replace("]", "").split(".")
     if "" in parts:
-        raise UserError(f'{key}: empty part; expected e.g. "link.bottleneck.rate"')
+        raise UserError(f'"{key}" has an empty part; expected e.g. "link.bottleneck.rate"')
     node: Any = raw
     walked: list[str] = []
     while len(parts) > 1 or isinstance(node, list):
@@ -81,12 +81,12 @@ def _index(groups: list[Any], parts: list[str], where: str) -> str:
     """Take the index, or the name, of a group from `parts`; with a single group it may be left out."""
     if not parts:
         raise UserError(f"{where}: expected a key of one of its entries, e.g. {where}.0")
-    if parts[0].isdigit() and int(parts[0]) < len(groups):
+    if parts[0].isdecimal() and int(parts[0]) < len(groups):
         return parts.pop(0)
     labels = [group.get("name", "") if isinstance(group, dict) else "" for group in groups]
     if parts[0] in labels:
         return str(labels.index(parts.pop(0)))
-    if len(groups) == 1 and not parts[0].isdigit():
+    if len(groups) == 1 and not parts[0].isdecimal():
         return "0"
     known = ", ".join(f"{where}.{label or index}" for index, label in enumerate(labels))
     raise UserError(f"{where}.{parts[0]}: no such entry; expected one of {known}")

@@ -93,7 +93,7 @@ def resolve(
         assert spec is not None, "the runner gives a scheme when a flow needs one"
         for index, start in enumerate(starts[group]):
             if start >= end:
-                if flow.start.poisson is not None:
+                if flow.start.poisson is not None and index > 0:
                     break
                 raise UserError(
                     f"flow.{group}.start: flow {index + 1} of {flow.count} never starts: its start at "
@@ -206,4 +206,4 @@ def _limit(buffer: Buffer, rate: float, base_rtt_ns: int) -> Any:
             size = rate / 8 * buffer.amount / NS
         case _:
             size = buffer.amount * rate / 8 * base_rtt_ns / NS
-    return {"bytes": max(round(size), MTU)}
+    return {"bytes": min(max(round(size), MTU), 2**62)}

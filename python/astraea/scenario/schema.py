@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -9,6 +10,9 @@ from pydantic import model_validator
 from astraea.scenario.fields import Span, Table, key
 from astraea.scenario.flows import Flow
 from astraea.scenario.links import Link
+
+MAX_POINTS, MAX_TRIALS = 10_000, 100_000
+"""Most points of a family and trials of a point: more is a slip, and would fill the memory before anything runs."""
 
 
 class Sweep(Table):
@@ -26,12 +30,16 @@ class Sweep(Table):
 
     @model_validator(mode="after")
     def _values(self) -> Sweep:
+        if "trials" in self.vary:
+            raise ValueError('"trials" is the same for every point; expected a key of a link or a flow')
         lengths = {name: len(values) for name, values in self.vary.items()}
         for name, length in lengths.items():
             if length == 0:
                 raise ValueError(f'"{name}" needs at least one value')
         if self.mode == "zip" and len(set(lengths.values())) > 1:
             raise ValueError("with mode zip, every key needs the same number of values")
+        if self.mode == "product" and (points := math.prod(lengths.values())) > MAX_POINTS:
+            raise ValueError(f"has {points} points; expected at most {MAX_POINTS}")
         return self
 
 
@@ -40,7 +48,12 @@ class Scenario(Table):
 
     title: str = key("", doc="One line for headings.")
     source: str = key("", doc="Paper and figure that the set-up comes from.")
-    trials: int = key(1, doc="Number of trials of each scheme at each point; trial k has the seed `--seed` + k.", ge=1)
+    trials: int = key(
+        1,
+        doc="Number of trials of each scheme at each point; trial k has the seed `--seed` + k.",
+        ge=1,
+        le=MAX_TRIALS,
+    )
     duration: Span | None = key(None, doc="When the scenario ends. None: when the last flow ends.", unit="time")
     record: Literal["10ms", "20ms", "50ms", "100ms"] = key(
         "10ms", doc="Length of the slots in which series are recorded and metrics computed."

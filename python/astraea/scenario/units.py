@@ -21,6 +21,12 @@ MSS = 1448
 NS = 1_000_000_000
 """Nanoseconds in a second."""
 
+MAX_RATE, MAX_TIME, MAX_SIZE = 1e13, 10_000 * 3600 * NS, 1e15
+"""Largest rate in bit/s, time in ns and size in bytes: far beyond use, and well within the simulator's integers."""
+
+MAX_BUFFER = 1e9
+"""Largest buffer in bandwidth-delay products or packets."""
+
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)\s*")
 
 _RATES = {
@@ -61,7 +67,7 @@ def _split(value: Any, example: str) -> tuple[float, str]:
         raise ValueError(f"{_shown(value)} is not a quantity; expected e.g. {example}")
     match = _QUANTITY.fullmatch(str(value))
     if match is None or not math.isfinite(number := float(match[1])):
-        raise ValueError(f'cannot read "{value}"; expected e.g. {example}')
+        raise ValueError(f'cannot read "{_shown(value)}"; expected e.g. {example}')
     return number, match[2]
 
 
@@ -84,7 +90,10 @@ def parse_rate(value: Any) -> float:
         raise _unknown_unit(unit, value, example)
     if number <= 0:
         raise ValueError(f'a rate must be above zero, not "{value}"')
-    return number * _RATES[unit.lower()]
+    rate = number * _RATES[unit.lower()]
+    if not 1 <= rate <= MAX_RATE:
+        raise ValueError(f'a rate must lie between 1bps and 10000Gbps, not "{value}"')
+    return rate
 
 
 def parse_time(value: Any) -> int:
@@ -97,7 +106,10 @@ def parse_time(value: Any) -> int:
         raise _unknown_unit(unit, value, example)
     if number < 0:
         raise ValueError(f'a time must not be negative: "{value}"')
-    return round(number * _TIMES[unit]) if unit else 0
+    time = number * _TIMES[unit] if unit else 0
+    if time > MAX_TIME:
+        raise ValueError(f'a time must be at most 10000h, not "{value}"')
+    return round(time)
 
 
 def parse_span(value: Any) -> int:
@@ -116,10 +128,12 @@ def parse_size(value: Any) -> int:
         raise _missing_unit(value, example)
     if unit not in _SIZES:
         raise _unknown_unit(unit, value, example)
-    size = round(number * _SIZES[unit])
-    if size < 1:
+    size = number * _SIZES[unit]
+    if size > MAX_SIZE:
+        raise ValueError(f'a size must be at most 1000000GB, not "{value}"')
+    if round(size) < 1:
         raise ValueError(f'a size must be at least one byte, not "{value}"')
-    return size
+    return round(size)
 
 
 def parse_ratio(value: Any) -> float:
@@ -154,17 +168,19 @@ def parse_buffer(value: Any) -> Buffer:
         raise _missing_unit(value, example)
     if number <= 0:
         raise ValueError(f'a buffer must be above zero, not "{value}"')
+    if unit in _TIMES:
+        return Buffer(parse_span(value), "ns")
+    if unit in _SIZES:
+        return Buffer(parse_size(value), "bytes")
+    if unit.lower() != "bdp" and unit not in ("packet", "packets"):
+        raise _unknown_unit(unit, value, example)
+    if number > MAX_BUFFER:
+        raise ValueError(f'a buffer must be at most {MAX_BUFFER:.0e} bdp or packets, or "infinite", not "{value}"')
     if unit.lower() == "bdp":
         return Buffer(number, "bdp")
-    if unit in ("packet", "packets"):
-        if number != int(number):
-            raise ValueError(f'expected a whole number of packets, not "{value}"')
-        return Buffer(number, "packets")
-    if unit in _TIMES:
-        return Buffer(number * _TIMES[unit], "ns")
-    if unit in _SIZES:
-        return Buffer(round(number * _SIZES[unit]), "bytes")
-    raise _unknown_unit(unit, value, example)
+    if number != int(number):
+        raise ValueError(f'expected a whole number of packets, not "{value}"')
+    return Buffer(number, "packets")
 
 
 def _format(value: float, units: dict[str, float]) -> str:

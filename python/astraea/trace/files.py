@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from astraea import _native
 from astraea.errors import UserError
+from astraea.scenario.links import MAX_DURATION, MAX_PACKETS
 from astraea.scenario.units import MTU, NS
 
 Format = Literal["mahimahi", "csv", "json"]
@@ -48,6 +49,8 @@ def read(path: Path) -> NDArray[np.int64]:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not UTF-8 text") from None
+    except RecursionError:
+        raise UserError(f'{path}: expected a list of {{"time_s": ..., "rate_bps": ...}}') from None
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -75,8 +78,11 @@ def render(times_ns: NDArray[np.int64], kind: Format, window_s: float) -> str:
 
 
 def rate_steps(times_ns: NDArray[np.int64], window_s: float) -> list[Step]:
-    """Mean rate over windows of `window_s` seconds; a last one that is not full is left out."""
-    window = round(window_s * NS)
+    """Mean rate over windows of `window_s` seconds, or over all of a shorter trace.
+
+    A last window that is not full is left out.
+    """
+    window = min(round(window_s * NS), int(times_ns[-1]))
     count = max(int(times_ns[-1]) // window, 1)
     # An opportunity at t ends a transmission, so the window that ends at t has it.
     bins = np.clip((times_ns - 1) // window, 0, None)
@@ -93,11 +99,13 @@ def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
         raise ValueError("times must start at 0 and ascend")
     rates = np.array([rate for _, rate in steps])
     if not np.isfinite(rates).all() or (rates < 0).any():
-        raise ValueError("rates must not be negative")
+        raise ValueError("rates must not be negative, nor infinite")
     if not (rates > 0).any():
         raise ValueError("every rate is zero; expected one above zero")
     edges = np.append(times, 2 * times[-1] - times[-2])
     sent = np.concatenate(([0.0], np.cumsum(rates * np.diff(edges)))) / (8 * MTU)
+    if sent[-1] > MAX_PACKETS or edges[-1] * NS > MAX_DURATION:
+        raise ValueError(f"{sent[-1]:.1e} packets in {edges[-1]:.1e} s; expected at most {MAX_PACKETS:.0e} in 24h")
     packets = np.arange(1, math.floor(sent[-1] + 1e-9) + 1)
     # The step in which each packet ends: not a later one of no rate that begins with the same sum.
     step = np.searchsorted(sent, packets - 1e-9) - 1

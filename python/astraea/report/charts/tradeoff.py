@@ -55,7 +55,7 @@ def tradeoff(context: Context) -> Chart | None:
     return Chart(
         key="tradeoff",
         title="Throughput and delay",
-        how="A faint point per flow and trial, their mean, and the ellipse of one standard "
+        how="A faint point per flow and trial (means over its life), their mean, and the ellipse of one standard "
         "deviation. Delay grows to the left, so that the upper right corner is best; a flat ellipse "
         "means equal flows.",
         spec=_spec(context, ends, "ellipse" in marks["kind"]),
