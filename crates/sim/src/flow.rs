@@ -4,13 +4,14 @@ use astraea_cc::{Controller, Nanos, Rtt};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::config::{AckConfig, Config, DelayConfig, FlowConfig};
+use crate::config::{AckConfig, Config};
 use crate::event::Event;
 use crate::link::Offer;
 use crate::monitor::Interval;
-use crate::network::{Network, Origin, PipeEnd, stream_seed};
+use crate::network::{Network, stream_seed};
 use crate::packet::Packet;
 use crate::receiver::{AckState, Completion, Reassembly, is_before};
+use crate::route::Route;
 use crate::sender::{AckBatch, Blocked, NEVER, Sender, Transmission};
 use crate::source::Source;
 
@@ -49,22 +50,6 @@ pub struct FlowStats {
     pub completions: Vec<Completion>,
 }
 
-/// One link of a route and the delay line behind it.
-#[derive(Clone, Copy)]
-struct Step {
-    link: u32,
-    pipe: u32,
-    /// Delay beyond the link's own.
-    extra: Nanos,
-}
-
-/// Where acknowledgements go when they do not travel with the echo.
-#[derive(Clone, Copy)]
-struct AckRoute {
-    pipe: u32,
-    delay: Nanos,
-}
-
 /// A flow under simulation, with the controller `C`.
 pub struct Flow<C> {
     index: u32,
@@ -75,12 +60,7 @@ pub struct Flow<C> {
     ack_config: AckConfig,
     ecn: bool,
     rng: Xoshiro256PlusPlus,
-    forward: Vec<Step>,
-    backward: Vec<Step>,
-    ack_route: AckRoute,
-    /// Links whose delay an acknowledgement has again on its way back, if any of them changes over time.
-    return_links: Vec<u32>,
-    echo: bool,
+    route: Route,
     pub(crate) period: Nanos,
     active: bool,
     started_at: Option<Nanos>,
@@ -102,16 +82,6 @@ pub struct Flow<C> {
 impl<C: Controller> Flow<C> {
     pub(crate) fn new(index: u32, config: &Config, cc: C, network: &mut Network, seed: u64) -> Self {
         let flow = &config.flows[index as usize];
-        let echo = flow.ack.is_immediate() && flow.return_path.is_empty();
-        let fixed = |l: &usize| match config.links[*l].delay {
-            DelayConfig::Constant(delay) => Some(delay),
-            DelayConfig::Schedule(_) => None,
-        };
-        let path_delay: Option<Nanos> = flow.path.iter().map(fixed).sum();
-        let return_links = if path_delay.is_none() && flow.return_path.is_empty() { flow.path.clone() } else { vec![] };
-        let return_delay = flow.extra_delay_ns + if flow.return_path.is_empty() { path_delay.unwrap_or(0) } else { 0 };
-        let route = RouteBuilder { flow, network };
-        let (forward, backward, ack_route) = route.build(echo, return_delay, &return_links);
         Self {
             index,
             sender: Sender::new(cc, flow.mss, if flow.ack.every > 1 { flow.ack.timeout_ns } else { 0 }),
@@ -121,11 +91,7 @@ impl<C: Controller> Flow<C> {
             ack_config: flow.ack,
             ecn: flow.ecn,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream_seed(seed, 2 * u64::from(index) + 1)),
-            forward,
-            backward,
-            ack_route,
-            return_links: return_links.iter().map(|l| *l as u32).collect(),
-            echo,
+            route: Route::new(flow, config, network),
             period: flow.period_ns,
             active: false,
             started_at: None,
@@ -285,7 +251,7 @@ impl<C: Controller> Flow<C> {
     /// Puts a packet on the link of its present hop.
     #[inline]
     pub(crate) fn forward(&mut self, network: &mut Network, packet: Packet) {
-        let route = if packet.is_ack() { &self.backward } else { &self.forward };
+        let route = self.route.of(&packet);
         match network.offer(route[usize::from(packet.hop)].link, packet) {
             Offer::Departs(departure) => self.depart(network, packet, departure),
             Offer::Queued | Offer::Gone => {}
@@ -295,7 +261,7 @@ impl<C: Controller> Flow<C> {
     /// A packet will have left the transmitter of its present hop at `departure`.
     #[inline]
     pub(crate) fn depart(&mut self, network: &mut Network, mut packet: Packet, departure: Nanos) {
-        let route = if packet.is_ack() { &self.backward } else { &self.forward };
+        let route = self.route.of(&packet);
         let hop = usize::from(packet.hop);
         let step = route[hop];
         let last = hop + 1 == route.len();
@@ -305,9 +271,9 @@ impl<C: Controller> Flow<C> {
         let delivered = last && !packet.is_ack();
         // An echo is on the delay line for the way back as well.
         let mut way_back = 0;
-        if delivered && self.echo {
-            way_back = self.ack_route.delay;
-            if !self.return_links.is_empty() {
+        if delivered && self.route.echo {
+            way_back = self.route.ack.delay;
+            if !self.route.return_links.is_empty() {
                 let varying = self.varying_return_delay(network, arrival - way_back);
                 way_back += varying;
                 arrival += varying;
@@ -326,7 +292,7 @@ impl<C: Controller> Flow<C> {
     /// The part of the return delay that changes over time.
     #[inline]
     fn varying_return_delay(&self, network: &mut Network, at: Nanos) -> Nanos {
-        self.return_links.iter().map(|link| network.links[*link as usize].delay(at)).sum()
+        self.route.return_links.iter().map(|link| network.links[*link as usize].delay(at)).sum()
     }
 
     /// A data packet leaves its last queue: nothing can stop it from reaching the receiver at `arrival`.
@@ -388,8 +354,8 @@ impl<C: Controller> Flow<C> {
         }
         let bunch = self.ack_config.aggregate_ns;
         let leaves = if bunch > 0 { network.now.div_ceil(bunch) * bunch } else { network.now };
-        let delay = self.ack_route.delay + self.varying_return_delay(network, leaves);
-        network.push(self.ack_route.pipe, leaves + delay, Packet::ack(self.index, covers));
+        let delay = self.route.ack.delay + self.varying_return_delay(network, leaves);
+        network.push(self.route.ack.pipe, leaves + delay, Packet::ack(self.index, covers));
     }
 
     /// An acknowledgement reached the sender.
@@ -480,39 +446,5 @@ impl<C: Controller> Flow<C> {
             }
             self.pump(network);
         }
-    }
-}
-
-/// Finds or makes the delay lines of a flow's route.
-struct RouteBuilder<'a> {
-    flow: &'a FlowConfig,
-    network: &'a mut Network,
-}
-
-impl RouteBuilder<'_> {
-    fn build(self, echo: bool, return_delay: Nanos, return_links: &[usize]) -> (Vec<Step>, Vec<Step>, AckRoute) {
-        let Self { flow, network } = self;
-        let out = flow.extra_delay_ns;
-        let mut steps = |path: &[usize], end: PipeEnd, extra: Nanos| -> Vec<Step> {
-            let last = path.len().saturating_sub(1);
-            path.iter()
-                .enumerate()
-                .map(|(hop, link)| {
-                    let from = Origin::Link(*link);
-                    let key = if hop < last {
-                        (PipeEnd::Link, from, 0, vec![])
-                    } else {
-                        (end, from, extra, return_links.to_vec())
-                    };
-                    Step { link: *link as u32, extra: key.2, pipe: network.pipe(key) }
-                })
-                .collect()
-        };
-        let (end, extra) = if echo { (PipeEnd::Echo, out + return_delay) } else { (PipeEnd::Receiver, out) };
-        let forward = steps(&flow.path, end, extra);
-        let backward = steps(&flow.return_path, PipeEnd::Sender, 0);
-        let ack_end = if backward.is_empty() { PipeEnd::Sender } else { PipeEnd::Link };
-        let key = (ack_end, Origin::Receiver { aggregate: flow.ack.aggregate_ns }, return_delay, return_links.to_vec());
-        (forward, backward, AckRoute { pipe: network.pipe(key), delay: return_delay })
     }
 }

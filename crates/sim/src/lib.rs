@@ -27,6 +27,7 @@ pub mod queue;
 mod rate;
 mod receiver;
 mod record;
+mod route;
 mod scoreboard;
 mod sender;
 mod source;

@@ -1,0 +1,197 @@
+//! What the sender does about losses: detection, tail probes, retransmission timeouts, and taking them back.
+
+use std::collections::VecDeque;
+
+use astraea_cc::{Congestion, Controller, Loss, MILLISECOND, Nanos, Signal};
+
+use super::{MAX_BACKOFF, MIN_RTO, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
+use crate::scoreboard::{Sent, State};
+
+impl<C: Controller> Sender<C> {
+    /// Declares lost what was sent long enough before the newest acknowledged packet (RFC 9002 §6.1).
+    pub(super) fn detect_losses(&mut self, now: Nanos, flight_size: u64) {
+        let threshold = self.rtt.smoothed().max(self.rtt.latest()) * 9 / 8;
+        let mut lost_bytes = 0;
+        let mut new_losses = 0;
+        let mut event = None;
+        self.loss_time = NEVER;
+        for number in self.board.base()..self.acked_end {
+            let sent = *self.board.get(number);
+            if sent.state != State::InFlight {
+                continue;
+            }
+            let due = sent.stamp.sent_at + threshold;
+            if number + PACKET_THRESHOLD >= self.acked_end && due > now {
+                self.loss_time = due;
+                break;
+            }
+            self.give_up(number, sent);
+            lost_bytes += u64::from(sent.payload);
+            if number >= self.recovery_end {
+                new_losses += 1;
+                event = Some(sent.stamp.sent_at);
+            } else if number >= self.recovery_start {
+                self.event_losses += 1;
+            }
+        }
+        self.board.advance();
+        if lost_bytes == 0 {
+            return;
+        }
+        self.interval.lost += lost_bytes;
+        self.cc.on_loss(&Loss { now, lost: lost_bytes, in_flight: self.in_flight });
+        if let Some(sent_at) = event {
+            self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
+            self.event_losses = new_losses;
+        }
+    }
+
+    /// Takes a packet out of flight and schedules its data for retransmission.
+    fn give_up(&mut self, number: u64, sent: Sent) {
+        if let Some(entry) = self.board.get_mut(number) {
+            entry.state = State::Lost;
+        }
+        self.in_flight -= u64::from(sent.payload);
+        self.stats.lost += 1;
+        // A probe is a retransmission already.
+        if self.probe.is_none_or(|probe| probe.original != number) {
+            self.repairs.push_back(Repair { number, segment: sent.segment, payload: sent.payload });
+        }
+    }
+
+    pub(super) fn begin_recovery(&mut self, now: Nanos, signal: Signal, flight_size: u64, sent_at: Nanos) {
+        let next = self.board.next();
+        // A mark is never taken back, whatever becomes of packets lost in the same round trip.
+        self.recovery_start = if signal == Signal::Loss { self.recovery_end } else { next };
+        self.recovery_end = next;
+        self.in_recovery = !self.is_idle();
+        // Only the last reduction can be taken back, and that is no longer the timeout's.
+        self.timeout_end = 0;
+        self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
+    }
+
+    /// A packet that was given up has arrived after all.
+    #[cold]
+    pub(super) fn on_late_ack(&mut self, now: Nanos, number: u64) {
+        self.stats.spurious += 1;
+        if number < self.timeout_end {
+            self.undo_timeout(now);
+        } else if (self.recovery_start..self.recovery_end).contains(&number) && self.event_losses > 0 {
+            self.event_losses -= 1;
+            if self.event_losses == 0 {
+                self.undo_recovery(now);
+            }
+        }
+    }
+
+    /// The last reduction was unfounded: another loss among the same packets is a congestion event of its own.
+    fn undo_recovery(&mut self, now: Nanos) {
+        self.recovery_end = self.recovery_start;
+        self.in_recovery = false;
+        self.cc.on_spurious_congestion(now);
+    }
+
+    /// The last timeout was spurious: what it gave up and has not been sent again is in flight after all.
+    fn undo_timeout(&mut self, now: Nanos) {
+        let timeout_end = std::mem::take(&mut self.timeout_end);
+        let mut kept = VecDeque::new();
+        for repair in std::mem::take(&mut self.repairs) {
+            match self.board.get_mut(repair.number) {
+                Some(sent) if repair.number < timeout_end && sent.state == State::Lost => {
+                    sent.state = State::InFlight;
+                    self.in_flight += u64::from(repair.payload);
+                    self.board.reopen(repair.number);
+                    self.stats.lost -= 1;
+                }
+                Some(sent) if sent.state == State::Acked => {}
+                _ => kept.push_back(repair),
+            }
+        }
+        self.repairs = kept;
+        self.undo_recovery(now);
+    }
+
+    /// A probe has done its work when it, or a later packet, or its original is acknowledged. If the original is not, the
+    /// probe's acknowledgement has shown that it was lost (RFC 8985 §7.4).
+    pub(super) fn check_probe(&mut self) {
+        let Some(probe) = self.probe else { return };
+        let original = self.board.get_mut(probe.original).map(|sent| sent.state);
+        if self.acked_end > probe.number || original != Some(State::InFlight) {
+            self.probe = None;
+        }
+    }
+
+    /// When [`on_deadline`](Self::on_deadline) must be called unless something happens before.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Nanos {
+        if self.in_flight == 0 {
+            return NEVER;
+        }
+        self.loss_time.min(self.probe_time()).min(self.timeout_time())
+    }
+
+    /// When a tail is probed: two round trips after the last sign of life (RFC 8985 §7.2).
+    #[inline]
+    fn probe_time(&self) -> Nanos {
+        if self.probe.is_some() || self.in_recovery || self.backoff > 0 || !self.rtt.has_sample() {
+            return NEVER;
+        }
+        self.progress_at.max(self.last_sent_at) + 2 * self.rtt.smoothed().max(MILLISECOND) + self.max_ack_delay
+    }
+
+    #[inline]
+    fn timeout_time(&self) -> Nanos {
+        self.progress_at + ((self.rtt.retransmission_timeout(MIN_RTO) + self.max_ack_delay) << self.backoff)
+    }
+
+    /// The deadline has come; returns a probe if one is to be sent at once, whatever the window.
+    pub(crate) fn on_deadline(&mut self, now: Nanos) -> Option<Transmission> {
+        if self.loss_time <= now {
+            let flight_size = self.in_flight;
+            self.detect_losses(now, flight_size);
+            return None;
+        }
+        if self.timeout_time() <= now {
+            self.on_timeout(now);
+            return None;
+        }
+        (self.probe_time() <= now).then(|| self.send_probe(now)).flatten()
+    }
+
+    /// Repeats the newest packet in flight, and gives the probe the time of a retransmission timeout (RFC 8985 §7.3).
+    fn send_probe(&mut self, now: Nanos) -> Option<Transmission> {
+        let original =
+            (self.board.base()..self.board.next()).rev().find(|n| self.board.get(*n).state == State::InFlight)?;
+        let sent = *self.board.get(original);
+        self.stats.retransmitted += 1;
+        self.progress_at = now;
+        let transmission = self.transmit(now, sent.segment, sent.payload);
+        self.probe = Some(Probe { number: transmission.number, original });
+        Some(transmission)
+    }
+
+    fn on_timeout(&mut self, now: Nanos) {
+        let flight_size = self.in_flight;
+        for number in self.board.base()..self.board.next() {
+            let sent = *self.board.get(number);
+            if sent.state == State::InFlight {
+                self.give_up(number, sent);
+            }
+        }
+        self.board.advance();
+        self.interval.lost += flight_size;
+        self.stats.timeouts += 1;
+        self.timeout_end = self.board.next();
+        self.recovery_start = self.recovery_end;
+        self.recovery_end = self.board.next();
+        self.event_losses = 0;
+        // It is repaired in slow start.
+        self.in_recovery = false;
+        self.probe = None;
+        self.loss_time = NEVER;
+        self.progress_at = now;
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.next_send = now;
+        self.cc.on_timeout(now, flight_size);
+    }
+}
