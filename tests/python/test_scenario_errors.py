@@ -105,6 +105,16 @@ def complaint(directory: Path, text: str) -> str:
         ('"15ms"', '"1e300s"', "mine.toml: link.bottleneck.delay: a time must be at most 10000h"),
         ('"15ms"', '"1ms"\nbuffer = "1e300bdp"', "mine.toml: link.bottleneck.buffer: a buffer must be at most 1e+09"),
         ("count = 3", 'source = { kind = "sized", size = "1e300GB" }', "flow.0.source.size: a size must be at most"),
+        (
+            "count = 3",
+            'source = { kind = "on_off", on = "1ns", off = "1s" }',
+            "source.on: must be at least 1us, not 1ns",
+        ),
+        (
+            'rate = "100Mbps"',
+            'rate = { low = "1Mbps", high = "2Mbps", every = "1us" }',
+            "mine.toml: link.bottleneck.rate: every must be at least 1ms",
+        ),
         ('delay = "15ms"', "loss = 1", "mine.toml: link.bottleneck.loss: expected less than 1, not 1"),
         (
             'delay = "15ms"',

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use astraea_cc::{AnyController, Controller, INITIAL_WINDOW, Manual, Nanos, SECOND};
+use astraea_cc::{AnyController, Controller, INITIAL_WINDOW, MILLISECOND, Manual, Nanos};
 use astraea_sim::{Interval, Simulation, Stop};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,8 +14,8 @@ use pyo3::types::PyDict;
 use crate::job::{Job, value_error};
 use crate::results::results;
 
-/// Simulated time between two looks at signals and the cancel flag.
-const CHUNK: Nanos = SECOND;
+/// Real time between two looks at signals and the cancel flag, at most about twice this.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A flag that stops running simulations from another thread.
 #[pyclass(frozen, module = "astraea._native")]
@@ -98,11 +99,15 @@ fn run(
     deciders: &HashMap<usize, Py<PyAny>>,
     cancelled: &AtomicBool,
 ) -> PyResult<()> {
-    let mut until = 0;
+    let (mut until, mut chunk) = (0, MILLISECOND);
+    let mut looked = Instant::now();
     while simulation.now() < simulation.duration() {
         if simulation.now() >= until {
             check_signals()?;
-            until = (simulation.now() + CHUNK).min(simulation.duration());
+            // How much real time a stretch of simulated time takes depends on how much happens in it.
+            chunk = if looked.elapsed() < LOOK_EVERY { 2 * chunk } else { (chunk / 2).max(1) };
+            looked = Instant::now();
+            until = simulation.now().saturating_add(chunk).min(simulation.duration());
         }
         if cancelled.load(Ordering::Relaxed) {
             return Err(PyKeyboardInterrupt::new_err("cancelled"));

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -29,6 +30,9 @@ Time = Annotated[int, BeforeValidator(units.parse_time), PlainSerializer(units.f
 
 Span = Annotated[int, BeforeValidator(units.parse_span), PlainSerializer(units.format_time)]
 """A time above zero, in ns."""
+
+Interval = Annotated[Span, AfterValidator(units.check_interval)]
+"""Time between things that happen again and again, in ns."""
 
 Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
 """In bytes."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from astraea.scenario.fields import LIST, VALUE, Loss, Size, Span, Table, Time, by_shape, key, shorthand
+from astraea.scenario.fields import LIST, VALUE, Interval, Loss, Size, Span, Table, Time, by_shape, key, shorthand
 
 
 class Start(Table):
@@ -46,8 +46,8 @@ class OnOff(Table):
     """Sends for a time, is silent for a time, and so on."""
 
     kind: Literal["on_off"] = key(doc="Name of the source.")
-    on: Span = key(doc="Length of a sending time.", unit="time")
-    off: Span = key(doc="Length of a silence.", unit="time")
+    on: Interval = key(doc="Length of a sending time.", unit="time")
+    off: Interval = key(doc="Length of a silence.", unit="time")
     exponential: bool = key(True, doc="Lengths are exponentially distributed with these means; false: fixed.")
 
 
@@ -55,7 +55,7 @@ class PoissonMessages(Table):
     """Messages at random times on one connection."""
 
     kind: Literal["poisson"] = key(doc="Name of the source.")
-    every: Span = key(doc="Mean time between messages, exponentially distributed.", unit="time")
+    every: Interval = key(doc="Mean time between messages, exponentially distributed.", unit="time")
     size: Size = key(doc="Payload of a message.", unit="size")
 
 
@@ -63,7 +63,7 @@ class PeriodicMessages(Table):
     """Messages at fixed intervals on one connection."""
 
     kind: Literal["periodic"] = key(doc="Name of the source.")
-    every: Span = key(doc="Time between messages.", unit="time")
+    every: Interval = key(doc="Time between messages.", unit="time")
     size: Size = key(doc="Payload of a message.", unit="size")
 
 
@@ -113,7 +113,7 @@ class Flow(Table):
     source: Source = key("bulk", doc="What is sent: its name, or a table with `kind` and its parameters.")
     ack: Ack = key({}, doc="How receivers acknowledge.")
     ecn: bool = key(False, doc="Packets are ECN-capable.")
-    period: Span = key("30ms", doc="Monitoring period of schemes that decide once per period.", unit="time")
+    period: Interval = key("30ms", doc="Monitoring period of schemes that decide once per period.", unit="time")
 
     @model_validator(mode="after")
     def _one_value_per_flow(self) -> Flow:

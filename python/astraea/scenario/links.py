@@ -11,6 +11,7 @@ from astraea.scenario.fields import (
     TABLE,
     VALUE,
     BufferLimit,
+    Interval,
     Loss,
     Rate,
     Ratio,
@@ -40,6 +41,8 @@ class RandomRate(Table):
     def _ordered(self) -> RandomRate:
         if self.high < self.low:
             raise ValueError("high must not be below low")
+        if self.every < NS // 1000:
+            raise ValueError("every must be at least 1ms")
         return self
 
 
@@ -113,7 +116,7 @@ class Pie(Table):
 
     kind: Literal["pie"] = key(doc="Name of the discipline.")
     target: Span = key("15ms", doc="Reference queueing delay.", unit="time")
-    tupdate: Span = key("15ms", doc="Time between updates of the drop probability.", unit="time")
+    tupdate: Interval = key("15ms", doc="Time between updates of the drop probability.", unit="time")
     alpha: float = key(0.125, doc="Weight of the delay's distance from the target, in Hz.", gt=0)
     beta: float = key(1.25, doc="Weight of the delay's change, in Hz.", gt=0)
     burst: Time = key("150ms", doc="Burst that passes undropped after an idle time.", unit="time")
@@ -162,7 +165,7 @@ class Link(Table):
     schedule: RateSteps | None = key(
         None, doc='Capacity in steps, `[["0s", "20Mbps"], ["5s", "40Mbps"]]`.', unit="rate"
     )
-    period: Span | None = key(None, doc="Time after which the schedule begins again.", unit="time")
+    period: Interval | None = key(None, doc="Time after which the schedule begins again.", unit="time")
     trace: Annotated[Annotated[str, VALUE] | Annotated[GeneratedTrace, TABLE], by_shape] | None = key(
         None,
         doc="Capacity from a Mahimahi file (path relative to the scenario file), or a table "

@@ -120,6 +120,13 @@ def parse_span(value: Any) -> int:
     return time
 
 
+def check_interval(time: int) -> int:
+    """`time`, in ns, if something may happen as often as that; a simulation would not come to an end otherwise."""
+    if time < 1000:
+        raise ValueError(f"must be at least 1us, not {format_time(time)}")
+    return time
+
+
 def parse_size(value: Any) -> int:
     """Size of at least one byte, from e.g. "10MB", "1448B"."""
     example = '"10MB"'
