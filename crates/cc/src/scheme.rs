@@ -358,7 +358,7 @@ mod tests {
         );
         assert_eq!(
             error("constant-window", &[("window", f64::NAN)]),
-            r#"parameter "window" of scheme "constant-window" is NaN, expected 1 to 1000000000 packets"#
+            r#"parameter "window" of scheme "constant-window" is NaN, expected 1 to 1000000 packets"#
         );
         assert_eq!(
             error("cubic", &[("beta", 0.5), ("beta", 0.6)]),
