@@ -1,5 +1,6 @@
 """Controllers written in Python, in the simulator."""
 
+import json
 import math
 import re
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from astraea import _native
 from astraea.controller import Bridge, Controller, Decision, Stats
 from astraea.errors import UserError
 from astraea.eval import registry
@@ -145,3 +147,17 @@ def test_example_of_the_guide(tmp_path: Path) -> None:
     # Alone, it fills the link and keeps the queue near its target of 5 ms.
     assert flow["delivered_bytes"] * 8 / 30 > 0.8 * 1e8 * 1448 / 1500
     assert 0.030 < flow["rtt_mean_ns"] / 1e9 < 0.040
+
+
+def test_a_window_below_one_byte_does_not_stall() -> None:
+    class Tiny:
+        def decide(self, stats: dict[str, Any]) -> dict[str, float]:
+            assert stats["cwnd"] > 0
+            return {"cwnd": 1e-9}
+
+    link = {"name": "link", "rate": {"constant": 1e7}, "delay": {"constant": 5_000_000}, "limit": "infinite"}
+    flow = {"scheme": {"name": "constant-window"}, "start_ns": 0, "path": [0], "period_ns": 10_000_000}
+    config = json.dumps({"duration_ns": 10**9, "links": [link], "flows": [flow]})
+    (measured,) = _native.simulate(config, 1, {0: Tiny()})["flows"]
+    # One packet at a time, a round trip of 11.2 ms each, after the first window of ten.
+    assert 80 < measured["sent_packets"] < 100

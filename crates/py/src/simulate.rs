@@ -172,7 +172,7 @@ fn decide(
         Ok(Some(value))
     };
     let (cwnd, pacing) = (number("cwnd")?, number("pacing")?);
-    let window = cwnd.map_or(flow.controller().cwnd(), |packets| (packets * mss) as u64);
+    let window = cwnd.map_or(flow.controller().cwnd(), |packets| ((packets * mss) as u64).max(1));
     if let Some(manual) = flow.controller_mut().as_manual() {
         manual.set(window, pacing);
     }
