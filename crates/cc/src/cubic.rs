@@ -105,6 +105,12 @@ impl Cubic {
         }
     }
 
+    /// Goes on in congestion avoidance from a window in bytes that was found by other means: the cubic is flat there.
+    pub fn continue_from(&mut self, window: u64) {
+        let window = (window as f64 / self.mss).max(2.0);
+        self.state = State { cwnd: window, ssthresh: window, w_max: window, cwnd_prior: window, epoch: None };
+    }
+
     /// Slow-start threshold in segments, infinite before the first congestion.
     pub fn ssthresh(&self) -> f64 {
         self.state.ssthresh

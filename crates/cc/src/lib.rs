@@ -41,7 +41,7 @@ pub use random::SplitMix64;
 pub use rate::{RateSample, RateSampler, SendStamp};
 pub use round::RoundCounter;
 pub use rtt::Rtt;
-pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, build};
+pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, Values, build};
 pub use sliding::SlidingExtremum;
 pub use vegas::{Vegas, VegasConfig};
 

@@ -3,10 +3,12 @@
 mod any;
 mod error;
 mod manual;
+mod values;
 
 pub use any::AnyController;
 pub use error::SchemeError;
 pub use manual::Manual;
+pub use values::Values;
 
 use crate::{
     Bbr, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno, Vegas, VegasConfig,
@@ -34,11 +36,13 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    const fn switch(name: &'static str, default: f64, doc: &'static str) -> Self {
+    /// A parameter that is either 0 or 1.
+    pub const fn switch(name: &'static str, default: f64, doc: &'static str) -> Self {
         Self { name, default, min: 0.0, max: 1.0, unit: SWITCH, doc }
     }
 
-    const fn packets(name: &'static str, default: f64, doc: &'static str) -> Self {
+    /// A number of packets, up to a million.
+    pub const fn packets(name: &'static str, default: f64, doc: &'static str) -> Self {
         Self { name, default, min: 0.0, max: 1e6, unit: "packets", doc }
     }
 
@@ -56,7 +60,7 @@ pub struct Scheme {
     /// What a legend or table shows.
     pub title: &'static str,
     /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an estimate
-    /// of bandwidth and propagation delay) or `"constant"`.
+    /// of bandwidth and propagation delay), `"learned"` (a policy's answers) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,
@@ -64,10 +68,11 @@ pub struct Scheme {
     pub reference: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    build: fn(&Values, u32) -> AnyController,
+    /// Makes a controller from checked parameters for segments of this many payload bytes (at least 1).
+    pub build: fn(&Values<'_>, u32) -> AnyController,
 }
 
-/// Every scheme that a user can name.
+/// Every scheme of this crate.
 pub static SCHEMES: &[Scheme] = &[
     Scheme {
         name: "newreno",
@@ -239,14 +244,15 @@ impl PartialEq for Scheme {
 }
 
 impl Scheme {
-    /// The scheme called `name`.
+    /// The scheme called `name` among these.
     ///
     /// # Errors
     /// [`SchemeError::UnknownScheme`].
-    pub fn find(name: &str) -> Result<&'static Self, SchemeError> {
-        SCHEMES.iter().find(|scheme| scheme.name == name).ok_or_else(|| SchemeError::UnknownScheme {
-            name: name.to_owned(),
-            nearest: nearest(name, SCHEMES.iter().map(|scheme| scheme.name)),
+    pub fn find(name: &str, schemes: impl Iterator<Item = &'static Self>) -> Result<&'static Self, SchemeError> {
+        let schemes: Vec<_> = schemes.collect();
+        schemes.iter().find(|scheme| scheme.name == name).copied().ok_or_else(|| {
+            let known: Vec<_> = schemes.iter().map(|scheme| scheme.name).collect();
+            SchemeError::UnknownScheme { name: name.to_owned(), nearest: nearest(name, known.iter().copied()), known }
         })
     }
 
@@ -269,36 +275,23 @@ impl Scheme {
         }
         Ok(())
     }
+
+    /// A controller for segments of `mss` payload bytes (at least 1); parameters that are not given have their default.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn controller(&'static self, params: &[(String, f64)], mss: u32) -> Result<AnyController, SchemeError> {
+        self.check(params)?;
+        Ok((self.build)(&Values::new(self, params), mss))
+    }
 }
 
-/// Builds a controller of the scheme called `name` for segments of `mss` payload bytes (at least 1); parameters that
-/// are not given have their default.
+/// A controller of the scheme of this crate that is called `name`, see [`Scheme::controller`].
 ///
 /// # Errors
 /// As [`Scheme::find`] and [`Scheme::check`].
 pub fn build(name: &str, params: &[(String, f64)], mss: u32) -> Result<AnyController, SchemeError> {
-    let scheme = Scheme::find(name)?;
-    scheme.check(params)?;
-    Ok((scheme.build)(&Values { scheme, given: params }, mss))
-}
-
-/// Checked values of a scheme's parameters.
-struct Values<'a> {
-    scheme: &'static Scheme,
-    given: &'a [(String, f64)],
-}
-
-impl Values<'_> {
-    fn get(&self, name: &str) -> f64 {
-        let given = self.given.iter().find(|(given, _)| given == name).map(|(_, value)| *value);
-        let default = || self.scheme.parameters.iter().find(|parameter| parameter.name == name).map(|p| p.default);
-        given.or_else(default).expect("a scheme asks for parameters that it declares")
-    }
-
-    /// A parameter in packets as payload bytes.
-    fn bytes(&self, name: &str, mss: u32) -> u64 {
-        (self.get(name) * f64::from(mss)).round() as u64
-    }
+    Scheme::find(name, SCHEMES.iter())?.controller(params, mss)
 }
 
 #[cfg(test)]

@@ -1,12 +1,31 @@
 //! Learned controllers: what a policy sees, and what its answer does.
 //!
-//! * [`state`]: the one definition of the local state, from one flow's measurements to numbers of order one;
+//! * [`state`]: the one definition of the papers' local state, from one flow's measurements to numbers of order one;
 //! * [`action`]: what an action does to a window or a rate;
-//! * [`AgentController`]: a congestion controller whose window is set by actions, once a monitoring period.
+//! * [`backlog`]: the other one, from which a flow can tell its own packets in the queue;
+//! * [`Form`]: which of them a policy sees, and what its answer does;
+//! * [`Agent`]: one flow's measurements, start-up, rules and window, to be answered once a monitoring period;
+//! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
+//! * [`schemes`]: everything that a user can name.
 
 pub mod action;
-mod controller;
+pub mod agent;
+pub mod backlog;
+mod fast;
+mod file;
+mod form;
+pub mod network;
+mod pilot;
+pub mod schemes;
+mod shipped;
 pub mod state;
+mod steady;
 
-pub use controller::AgentController;
+pub use agent::{Agent, AgentConfig, DrainRules, NeighbourRules, Rules, law_step};
+pub use backlog::{BacklogState, Signals};
+pub use file::{Metadata, Policy, PolicyError};
+pub use form::Form;
+pub use network::{Activation, Layer, Network, NetworkError, Scratch};
+pub use pilot::{Answers, Decide, Pilot};
 pub use state::{Feature, LocalState, Measurement, Scale};
+pub use steady::Steady;

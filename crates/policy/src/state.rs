@@ -91,11 +91,14 @@ pub fn definition() -> String {
     text
 }
 
-/// Hash of [`definition`] (FNV-1a, 64 bits).
+/// Hash of [`definition`].
 pub fn definition_hash() -> u64 {
-    definition()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    fnv1a(&definition())
+}
+
+/// FNV-1a, 64 bits.
+pub(crate) fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// What a flow measured over one monitoring period, in SI units (payload bits and bytes).

@@ -30,7 +30,7 @@ pub enum AnyController {
     /// Driven from outside; not a scheme that a user can name.
     Manual(Manual),
     /// A controller that this crate does not know.
-    Custom(Box<dyn Controller + Send>),
+    Custom(Box<dyn Controller + Send + Sync>),
 }
 
 impl AnyController {

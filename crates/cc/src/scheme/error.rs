@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Parameter, SCHEMES, SWITCH, Scheme};
+use super::{Parameter, SWITCH, Scheme};
 
 /// Why a scheme cannot be built. Displays as one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub enum SchemeError {
         name: String,
         /// The name most like it, if one is.
         nearest: Option<&'static str>,
+        /// The names that there are.
+        known: Vec<&'static str>,
     },
     /// The scheme has no such parameter.
     UnknownParameter {
@@ -46,9 +48,9 @@ impl std::error::Error for SchemeError {}
 impl fmt::Display for SchemeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownScheme { name, nearest } => {
+            Self::UnknownScheme { name, nearest, known } => {
                 write!(f, "unknown scheme {name:?}, ")?;
-                expected(f, *nearest, SCHEMES.iter().map(|scheme| scheme.name))
+                expected(f, *nearest, known.iter().copied())
             }
             Self::UnknownParameter { scheme, name, .. } if scheme.parameters.is_empty() => {
                 write!(f, "scheme {:?} has no parameter {name:?}, it takes none", scheme.name)

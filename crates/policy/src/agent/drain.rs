@@ -1,0 +1,191 @@
+//! A drain: the window is held down for a while, so that the queue empties and round trips show the base.
+//!
+//! All flows see the same rise of the queue, and the same empty queue afterwards, so they drain together without a word.
+
+use astraea_cc::Nanos;
+
+use super::guide::Ended;
+use super::rules::Rules;
+use crate::backlog::Signals;
+
+/// Why the queue is drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The queueing delay rose: somebody has come, or the path has changed.
+    Rise,
+    /// The base round-trip time has not been seen for a while.
+    Clock,
+    /// A neighbour fills the queue, and may have gone.
+    Test,
+}
+
+/// A drain under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drain {
+    pub(super) cause: Cause,
+    /// When the window may grow again.
+    until: Nanos,
+    /// When the round trips of the last packets that were held back have come in.
+    judge: Nanos,
+    /// When a drain that did not show the base is given up.
+    give_up: Nanos,
+    /// Window in packets during the drain.
+    pub(super) hold: f64,
+    /// Window in packets to go back to.
+    pub(super) back: f64,
+    /// Window in packets at the start.
+    pub(super) start: f64,
+    /// Queueing delay at the start, or its peak, in s.
+    pub(super) before: f64,
+    /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
+    pub(super) low: Nanos,
+    high: Nanos,
+}
+
+/// Where a drain stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The window is held down.
+    Holding,
+    /// It is back, and the effect is awaited.
+    Awaiting,
+    /// It did not show the base in time; the law goes on meanwhile.
+    Watching,
+    /// It has ended.
+    Over,
+}
+
+impl Drain {
+    /// A drain that begins with the end of a period, for a base round-trip time in ns.
+    pub(super) fn new(rules: &Rules, cause: Cause, ended: &Ended, signals: &Signals, base: Nanos) -> Self {
+        let Ended { now, length, srtt, window, .. } = *ended;
+        let product = signals.rate * base as f64 / 1e9;
+        // After a rise, room for the wanted backlog: the queue has just grown by more than that.
+        let back = if cause == Cause::Rise { (product + rules.wanted(signals.rate)).min(window) } else { product };
+        // A test leaves the product in flight, so that the queue of a neighbour who stayed is not emptied by it.
+        let depth = if cause == Cause::Test { 1.0 } else { rules.drain.depth };
+        let until = now + srtt.max(rules.drain.length) + length;
+        let judge = until + srtt;
+        Self {
+            cause,
+            until,
+            judge,
+            give_up: if cause == Cause::Test { judge } else { judge + rules.drain.watch },
+            // Neither far below: the base or the rate may be wrong.
+            hold: (depth * product).max(0.4 * window).min(window),
+            back: back.max(0.5 * window),
+            start: window,
+            before: signals.queue,
+            low: Nanos::MAX,
+            high: 0,
+        }
+    }
+
+    /// A period has ended with this smallest round-trip time, for a base in ns.
+    pub(super) fn end_period(&mut self, now: Nanos, low: Option<Nanos>, base: Nanos) -> Stage {
+        if now < self.until {
+            return Stage::Holding;
+        }
+        if let Some(low) = low {
+            (self.low, self.high) = (self.low.min(low), self.high.max(low));
+        }
+        match now {
+            _ if now < self.judge => Stage::Awaiting,
+            _ if now >= self.give_up || self.emptied(base) => Stage::Over,
+            _ => Stage::Watching,
+        }
+    }
+
+    /// Queueing delay in s that it left.
+    pub(super) fn left(&self, base: Nanos) -> f64 {
+        if self.low == Nanos::MAX { 0.0 } else { self.low.saturating_sub(base) as f64 / 1e9 }
+    }
+
+    /// Whether it has emptied the queue.
+    pub(super) fn emptied(&self, base: Nanos) -> bool {
+        self.left(base) < (0.3 * self.before).max(0.001)
+    }
+
+    /// Whether it left the round trips as they were and all alike: the path itself is longer.
+    pub(super) fn shows_longer_path(&self, base: Nanos) -> bool {
+        let left = self.left(base);
+        let range = self.high.saturating_sub(self.low) as f64 / 1e9;
+        left > 0.9 * self.before && range < 0.01 * left + 0.0003
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{close, ms, signals};
+    use super::*;
+
+    const BASE: f64 = 40.0;
+
+    /// A drain that begins at 1 s with a window of 100 packets, 10 ms of queue and 50 ms of round trip.
+    fn drain(cause: Cause, rate: f64) -> Drain {
+        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt: ms(50.0), window: 100.0 };
+        Drain::new(&Rules::default(), cause, &ended, &signals(rate, 10.0), ms(BASE))
+    }
+
+    /// The stages at these times after its begin and smallest round-trip times (both ms).
+    fn stages(drain: &mut Drain, periods: &[(f64, f64)]) -> Vec<Stage> {
+        periods.iter().map(|(at, low)| drain.end_period(ms(1000.0 + at), Some(ms(*low)), ms(BASE))).collect()
+    }
+
+    #[test]
+    fn the_window_leaves_room_for_what_it_is_about() {
+        // 2000 packets/s for 40 ms: 80 packets, and the wanted backlog is 10 sqrt(2000 / 2777).
+        let rise = drain(Cause::Rise, 2000.0);
+        close(rise.hold, 0.98 * 80.0);
+        close(rise.back, 80.0 + 10.0 * (2000.0_f64 / 2777.0).sqrt());
+        let clock = drain(Cause::Clock, 2000.0);
+        close(clock.hold, 0.98 * 80.0);
+        close(clock.back, 80.0);
+        close(drain(Cause::Test, 2000.0).hold, 80.0);
+    }
+
+    #[test]
+    fn the_window_is_not_trusted_to_a_wrong_product() {
+        let small = drain(Cause::Clock, 500.0);
+        close(small.hold, 40.0);
+        close(small.back, 50.0);
+        let large = drain(Cause::Rise, 4000.0);
+        close(large.hold, 100.0);
+        close(large.back, 100.0);
+    }
+
+    #[test]
+    fn it_holds_waits_and_judges() {
+        // 100 ms and a period to hold, then a round trip; what is seen while it holds does not count.
+        let mut empty = drain(Cause::Clock, 2000.0);
+        let seen = stages(&mut empty, &[(30.0, 40.0), (129.0, 40.0), (130.0, 45.0), (179.0, 44.0), (180.0, 42.9)]);
+        assert_eq!(seen, [Stage::Holding, Stage::Holding, Stage::Awaiting, Stage::Awaiting, Stage::Over]);
+        close(empty.left(ms(BASE)), 0.0029);
+        assert!(empty.emptied(ms(BASE)), "less than .3 of 10 ms");
+    }
+
+    #[test]
+    fn one_that_failed_is_watched_on() {
+        let mut failed = drain(Cause::Clock, 2000.0);
+        let seen = stages(&mut failed, &[(150.0, 45.0), (180.0, 43.1), (299.0, 43.1), (300.0, 43.1)]);
+        assert_eq!(seen, [Stage::Awaiting, Stage::Watching, Stage::Watching, Stage::Over]);
+        assert!(!failed.emptied(ms(BASE)));
+        let mut test = drain(Cause::Test, 2000.0);
+        assert_eq!(stages(&mut test, &[(150.0, 45.0), (180.0, 45.0)]), [Stage::Awaiting, Stage::Over]);
+    }
+
+    #[test]
+    fn alike_and_undrained_round_trips_are_a_longer_path() {
+        let longer = |lows: [f64; 2]| {
+            let mut drain = drain(Cause::Rise, 2000.0);
+            stages(&mut drain, &[(150.0, lows[0]), (180.0, lows[1])]);
+            drain.shows_longer_path(ms(BASE))
+        };
+        assert!(longer([50.0, 50.3]), "within .3 ms and a hundredth of 10 ms");
+        assert!(!longer([50.0, 50.5]), "a queue would move like that");
+        assert!(!longer([48.9, 48.9]), "more than a tenth was drained");
+        let mut silent = drain(Cause::Rise, 2000.0);
+        assert_eq!(silent.end_period(ms(1180.0), None, ms(BASE)), Stage::Over);
+        assert!(!silent.shows_longer_path(ms(BASE)));
+    }
+}

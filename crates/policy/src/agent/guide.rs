@@ -1,0 +1,255 @@
+//! The rules around the law: finding the base round-trip time, and living with neighbours of other kinds.
+
+use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Rtt};
+
+use super::compete::Compete;
+use super::drain::{Cause, Drain, Stage};
+use super::law::Law;
+use super::rules::Rules;
+use super::suspicion::Suspicion;
+use crate::backlog::Signals;
+
+/// What a flow is doing.
+#[derive(Clone, Debug)]
+enum Mode {
+    /// The law and the policy set the window.
+    Follow,
+    /// The window is held down to see the base round-trip time; a test interrupts a competition.
+    Drain(Drain, Option<Box<Compete>>),
+    /// A neighbour fills the queue.
+    Compete(Box<Compete>),
+}
+
+/// State of the rules of one flow.
+#[derive(Clone, Debug)]
+pub(super) struct Guide {
+    rules: Rules,
+    mss: u32,
+    law: Law,
+    mode: Mode,
+    suspicion: Suspicion,
+    /// Base round-trip time in ns, and when a sample last came near it.
+    base: Nanos,
+    touched: Nanos,
+    /// Average queueing delay in s.
+    average: f64,
+    last_drain: Nanos,
+    /// Drains in a row that the clock asked for and that did not show the base.
+    failures: u32,
+}
+
+/// What a period means for the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// The law and the policy change it.
+    Follow,
+    /// It becomes this many packets.
+    Hold(f64),
+    /// It stays, or acknowledgements change it.
+    Leave,
+}
+
+/// A period that has ended, as the rules see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// When it ended.
+    pub(super) now: Nanos,
+    /// How long it was.
+    pub(super) length: Nanos,
+    /// Its smallest round-trip time, if an acknowledgement came.
+    pub(super) low: Option<Nanos>,
+    /// Smoothed round-trip time.
+    pub(super) srtt: Nanos,
+    /// Window in packets.
+    pub(super) window: f64,
+}
+
+impl Guide {
+    pub(super) fn new(rules: Rules, mss: u32) -> Self {
+        Self {
+            rules,
+            mss,
+            law: Law::default(),
+            mode: Mode::Follow,
+            suspicion: Suspicion::new(&rules),
+            base: Nanos::MAX,
+            touched: 0,
+            average: 0.0,
+            last_drain: 0,
+            failures: 0,
+        }
+    }
+
+    /// Base round-trip time in ns as it is known.
+    pub(super) fn base(&self) -> Nanos {
+        self.base
+    }
+
+    /// Whether a neighbour's queue is fought for.
+    pub(super) fn is_competing(&self) -> bool {
+        matches!(self.mode, Mode::Compete(_))
+    }
+
+    /// The law's step for these signals, as a relative change of the window per round trip.
+    pub(super) fn step(&self, signals: &Signals) -> f64 {
+        self.law.step(&self.rules, signals)
+    }
+
+    /// Takes a sample of the round-trip time.
+    pub(super) fn on_sample(&mut self, now: Nanos, rtt: Nanos) {
+        if rtt <= self.base.saturating_add(self.base / 50).saturating_add(MILLISECOND / 5) {
+            self.touched = now;
+        }
+        self.base = self.base.min(rtt);
+    }
+
+    /// A period has ended with these signals.
+    pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
+        let Ended { now, length, low, srtt, window } = *ended;
+        let seconds = length as f64 / 1e9;
+        let rise = signals.queue - self.average;
+        self.average += rise * (seconds / self.rules.drain.average).min(1.0);
+        self.law.end_period(&self.rules, signals, length as f64 / srtt.max(1) as f64);
+        let following = matches!(self.mode, Mode::Follow);
+        self.suspicion.end_period(&self.rules, seconds, signals, window, following);
+        match &mut self.mode {
+            Mode::Follow => self.follow(ended, signals, rise),
+            Mode::Drain(drain, _) => match drain.end_period(now, low, self.base) {
+                Stage::Holding => Verdict::Leave,
+                Stage::Awaiting => Verdict::Hold(drain.back),
+                Stage::Watching => Verdict::Follow,
+                Stage::Over => self.judge(now),
+            },
+            Mode::Compete(compete) => {
+                compete.end_period(&self.rules, now, seconds, signals, window);
+                if let Some(delay) = compete.immovable(now, srtt, window) {
+                    self.mode = Mode::Follow;
+                    self.suspicion.mistaken(window);
+                    self.believe(now, self.base + (delay * 1e9) as Nanos);
+                    Verdict::Follow
+                } else if compete.test_is_due(&self.rules, now, srtt, signals) {
+                    self.drain(Cause::Test, ended, signals)
+                } else {
+                    Verdict::Leave
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64) -> Verdict {
+        let Ended { now, srtt, window, .. } = *ended;
+        if let Some(window) = self.suspicion.pressure(&self.rules, now, srtt, signals, window) {
+            return self.compete(now, window);
+        }
+        let rules = &self.rules.drain;
+        let since = now - self.last_drain;
+        let large = rules.rise.max(rules.rise_share * self.base as f64 / 1e9);
+        if rise > large && since >= rules.rest.max(4 * srtt) {
+            self.drain(Cause::Rise, ended, signals)
+        } else if now - self.touched >= rules.memory && since >= rules.memory / 2 {
+            self.drain(Cause::Clock, ended, signals)
+        } else {
+            Verdict::Follow
+        }
+    }
+
+    fn drain(&mut self, cause: Cause, ended: &Ended, signals: &Signals) -> Verdict {
+        let mut drain = Drain::new(&self.rules, cause, ended, signals, self.base);
+        let interrupted = match std::mem::replace(&mut self.mode, Mode::Follow) {
+            Mode::Compete(compete) => {
+                (drain.before, drain.back) = (compete.peak, compete.window());
+                Some(compete)
+            }
+            _ => None,
+        };
+        self.last_drain = ended.now;
+        let hold = drain.hold;
+        self.mode = Mode::Drain(drain, interrupted);
+        Verdict::Hold(hold)
+    }
+
+    /// What a drain that is over has shown.
+    fn judge(&mut self, now: Nanos) -> Verdict {
+        let Mode::Drain(drain, interrupted) = std::mem::replace(&mut self.mode, Mode::Follow) else {
+            return Verdict::Follow;
+        };
+        self.average = 0.0;
+        if let Some(mut compete) = interrupted {
+            if drain.left(self.base) > (self.rules.neighbour.empty * drain.before).max(0.001) {
+                compete.confirmed = true;
+                self.mode = Mode::Compete(compete);
+                return Verdict::Leave;
+            }
+            self.suspicion.competed(now, compete.confirmed, drain.before, drain.back);
+            self.failures = 0;
+        } else if drain.emptied(self.base) {
+            self.failures = 0;
+        } else if let Some(window) = self.suspicion.failed_drain(&self.rules, now) {
+            return self.compete(now, window);
+        } else if drain.cause == Cause::Rise {
+            if drain.shows_longer_path(self.base) {
+                // There was no queue to drain.
+                self.believe(now, drain.low);
+                return Verdict::Hold(drain.start);
+            }
+        } else {
+            self.failures += 1;
+            if self.failures >= self.rules.drain.failures {
+                self.believe(now, drain.low);
+            }
+        }
+        Verdict::Follow
+    }
+
+    /// The base round-trip time has become longer.
+    fn believe(&mut self, now: Nanos, base: Nanos) {
+        self.failures = 0;
+        self.base = base;
+        self.touched = now;
+    }
+
+    fn compete(&mut self, now: Nanos, window: f64) -> Verdict {
+        self.suspicion.forget();
+        self.mode = Mode::Compete(Box::new(Compete::new(now, window, self.mss)));
+        Verdict::Hold(window)
+    }
+
+    /// An acknowledgement came. Returns the window in packets while competing.
+    pub(super) fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) -> Option<f64> {
+        let Mode::Compete(compete) = &mut self.mode else { return None };
+        compete.on_ack(ack, rtt);
+        Some(compete.window())
+    }
+
+    /// Payload bytes were lost. Returns the window in packets while competing.
+    pub(super) fn on_loss(&mut self, lost: u64) -> Option<f64> {
+        let Mode::Compete(compete) = &mut self.mode else { return None };
+        compete.on_loss(&self.rules, lost);
+        Some(compete.window())
+    }
+
+    /// A round trip with losses begins. Returns the window in packets while competing.
+    pub(super) fn on_congestion(&mut self, event: &Congestion) -> Option<f64> {
+        match &mut self.mode {
+            Mode::Follow | Mode::Drain(_, None) => None,
+            Mode::Drain(drain, Some(compete)) => {
+                compete.on_congestion(event);
+                drain.back = compete.window();
+                None
+            }
+            Mode::Compete(compete) => {
+                compete.on_congestion(event);
+                Some(compete.window())
+            }
+        }
+    }
+
+    /// Everything in flight was lost: begin again.
+    pub(super) fn on_timeout(&mut self) {
+        self.mode = Mode::Follow;
+        self.suspicion.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+use super::super::testing::{MSS, close, ms, signals};
+use super::*;
+
+const BASE: f64 = 40.0;
+const RATE: f64 = 2000.0;
+
+/// A flow at 2000 packets/s on a path of 40 ms, in periods of 30 ms, which acknowledges from 0 on.
+struct Flow {
+    guide: Guide,
+    now: Nanos,
+    window: f64,
+}
+
+impl Flow {
+    fn new() -> Self {
+        let mut guide = Guide::new(Rules::default(), MSS);
+        guide.on_sample(0, ms(BASE));
+        Self { guide, now: 0, window: 100.0 }
+    }
+
+    /// A period with this smallest round-trip time in ms.
+    fn period(&mut self, low: f64) -> Verdict {
+        self.now += ms(30.0);
+        self.guide.on_sample(self.now, ms(low));
+        let ended = Ended { now: self.now, length: ms(30.0), low: Some(ms(low)), srtt: ms(50.0), window: self.window };
+        let queue = low - self.guide.base() as f64 / 1e6;
+        let verdict = self.guide.end_period(&ended, &signals(RATE, queue));
+        if let Verdict::Hold(window) = verdict {
+            self.window = window;
+        }
+        verdict
+    }
+
+    /// Periods until one does not say "follow".
+    #[track_caller]
+    fn until_ruled(&mut self, low: f64) -> Verdict {
+        let verdict = (0..1000).map(|_| self.period(low)).find(|verdict| *verdict != Verdict::Follow);
+        verdict.expect("a rule")
+    }
+
+    fn periods(&mut self, count: usize, low: f64) -> Vec<Verdict> {
+        (0..count).map(|_| self.period(low)).collect()
+    }
+
+    /// A flow that has given up 100 packets to 30 for a queue of 6 ms, which a drain after 7 s does not empty.
+    fn competing() -> Self {
+        let mut flow = Self::new();
+        for _ in 0..130 {
+            assert_eq!(flow.period(BASE + 6.0), Verdict::Follow);
+            flow.window = (0.99 * flow.window).max(30.0);
+        }
+        let Verdict::Hold(_) = flow.until_ruled(BASE + 6.0) else { panic!("a drain") };
+        while !flow.guide.is_competing() {
+            flow.period(BASE + 6.0);
+        }
+        flow
+    }
+}
+
+#[test]
+fn a_rise_of_the_queue_is_drained() {
+    let mut flow = Flow::new();
+    assert_eq!(flow.periods(60, BASE + 1.0), [Verdict::Follow; 60]);
+    // A quarter of 40 ms is 10 ms.
+    assert_eq!(flow.period(BASE + 10.9), Verdict::Follow);
+    let Verdict::Hold(hold) = flow.period(BASE + 15.0) else { panic!("a drain") };
+    close(hold, 0.98 * 80.0);
+    assert_eq!(flow.periods(4, BASE), [Verdict::Leave; 4], "100 ms and a period");
+    let Verdict::Hold(back) = flow.period(BASE) else { panic!("back to the product and the wanted backlog") };
+    close(back, 80.0 + 10.0 * (RATE / 2777.0).sqrt());
+    assert_eq!(flow.period(BASE), Verdict::Follow);
+    // Not again at once.
+    assert_eq!(flow.periods(30, BASE + 30.0)[..10], [Verdict::Follow; 10]);
+}
+
+#[test]
+fn the_first_rises_are_left_alone() {
+    let mut flow = Flow::new();
+    assert_eq!(flow.periods(40, BASE + 1.0), [Verdict::Follow; 40]);
+    assert_eq!(flow.period(BASE + 20.0), Verdict::Follow, "1.5 s have not passed");
+}
+
+#[test]
+fn a_base_that_is_not_seen_for_7_s_is_looked_for() {
+    let mut flow = Flow::new();
+    assert_eq!(flow.periods(233, BASE + 5.0), [Verdict::Follow; 233]);
+    let Verdict::Hold(hold) = flow.period(BASE + 5.0) else { panic!("a drain") };
+    close(hold, 0.98 * 80.0);
+    flow.periods(6, BASE);
+    assert_eq!(flow.guide.failures, 0);
+    // Whoever sees it goes on: 41 ms is near enough (2 % and .2 ms).
+    assert_eq!(flow.periods(400, BASE + 1.0), vec![Verdict::Follow; 400]);
+}
+
+#[test]
+fn three_drains_that_fail_make_the_base_longer() {
+    let mut flow = Flow::new();
+    for failures in 1..=2 {
+        let Verdict::Hold(_) = flow.until_ruled(BASE + 5.0) else { panic!("a drain") };
+        flow.periods(12, BASE + 5.0);
+        assert_eq!((flow.guide.failures, flow.guide.base()), (failures, ms(BASE)));
+    }
+    let Verdict::Hold(_) = flow.until_ruled(BASE + 5.0) else { panic!("a drain") };
+    flow.periods(12, BASE + 5.0);
+    assert_eq!((flow.guide.failures, flow.guide.base()), (0, ms(BASE + 5.0)));
+}
+
+#[test]
+fn a_rise_that_cannot_be_drained_is_a_longer_path() {
+    let mut flow = Flow::new();
+    flow.periods(60, BASE);
+    let Verdict::Hold(_) = flow.period(BASE + 20.0) else { panic!("a drain") };
+    let verdicts = flow.periods(10, BASE + 20.0);
+    assert!(verdicts.contains(&Verdict::Hold(100.0)), "the window before: {verdicts:?}");
+    assert_eq!(flow.guide.base(), ms(BASE + 20.0));
+    // A shorter path is believed at once.
+    flow.period(BASE - 10.0);
+    assert_eq!(flow.guide.base(), ms(BASE - 10.0));
+}
+
+#[test]
+fn giving_way_in_vain_begins_a_competition() {
+    let flow = Flow::competing();
+    close(flow.window, 0.6 * 100.0);
+    assert_eq!(flow.guide.base(), ms(BASE), "it was no longer path");
+}
+
+#[test]
+fn a_test_that_finds_nobody_ends_a_competition() {
+    let mut flow = Flow::competing();
+    let began = flow.now;
+    let verdict = (0..100).map(|_| flow.period(BASE + 6.0)).find(|verdict| *verdict != Verdict::Leave);
+    assert!(matches!(verdict, Some(Verdict::Hold(_))) && !flow.guide.is_competing());
+    assert_eq!(flow.now - began, ms(1530.0), "the first period that ends after more than 1.5 s");
+    let verdicts = flow.periods(6, BASE);
+    assert_eq!(verdicts[5], Verdict::Follow, "{verdicts:?}");
+    assert!(!flow.guide.is_competing());
+}
+
+#[test]
+fn a_test_that_finds_a_queue_goes_on_with_it() {
+    let mut flow = Flow::competing();
+    while flow.guide.is_competing() {
+        flow.period(BASE + 6.0);
+    }
+    let verdicts = flow.periods(6, BASE + 6.0);
+    assert!(flow.guide.is_competing() && verdicts[5] == Verdict::Leave, "{verdicts:?}");
+    let Mode::Compete(compete) = &flow.guide.mode else { panic!("competing") };
+    assert!(compete.confirmed);
+    close(compete.window(), 60.0);
+}
+
+#[test]
+fn a_timeout_ends_everything() {
+    let mut flow = Flow::competing();
+    flow.guide.on_timeout();
+    assert!(!flow.guide.is_competing());
+    assert_eq!(flow.guide.on_loss(1), None);
+}

@@ -1,0 +1,337 @@
+//! One flow's measurements, start-up, rules and window: a controller that lacks only the policy's answers.
+
+mod compete;
+mod drain;
+mod guide;
+mod law;
+mod monitor;
+mod rules;
+mod startup;
+mod suspicion;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, Nanos, Rtt, Signal};
+
+use crate::action;
+use crate::backlog::{BacklogState, Signals};
+use crate::form::Form;
+use crate::state::{LocalState, Measurement};
+use guide::{Ended, Guide, Verdict};
+use law::Law;
+use monitor::Monitor;
+pub use rules::{DrainRules, NeighbourRules, Rules};
+use startup::{Exit, Startup};
+
+/// The law's step at these signals, as a relative change of the window per round trip, for a flow that remembers
+/// nothing: on a path that keeps showing no queue it grows with time (see [`Rules::hurry`]).
+pub fn law_step(rules: &Rules, signals: &Signals) -> f64 {
+    Law::default().step(rules, signals)
+}
+
+/// How a flow is driven.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AgentConfig {
+    /// The embedding of the policy.
+    pub form: Form,
+    /// What a full action does: eq. 3's alpha for the paper's form, else the relative change of the window in a period
+    /// of at most a round trip.
+    pub alpha: f64,
+    /// Monitoring period in ns.
+    pub period: Nanos,
+    /// The law and the rules of the guided form.
+    pub rules: Rules,
+}
+
+impl AgentConfig {
+    /// The papers' monitoring period.
+    pub const PERIOD: Nanos = 30 * astraea_cc::MILLISECOND;
+
+    /// Defaults of a form.
+    pub fn new(form: Form) -> Self {
+        Self { form, alpha: form.default_alpha(), period: Self::PERIOD, rules: Rules::default() }
+    }
+}
+
+/// A controller whose window is set by actions, once a monitoring period.
+///
+/// Whoever owns it calls [`end_period`](Agent::end_period) once a period and, if that says so, answers
+/// [`state`](Agent::state) with [`act`](Agent::act).
+///
+/// # Start-up
+///
+/// Actions of a few per cent would need seconds to find the bandwidth, so a flow begins with slow start, paced at twice
+/// `cwnd / srtt`. The policy takes over when eight acknowledgements in a row show a queue: their round trips exceed the
+/// smallest by an eighth of it, at least 4 ms and at most 16 ms (RFC 9406 §4.2), or by [`Rules::patience`] times that in
+/// the forms with a backlog state, which then shrink the window to what fits without the queue (guided: to
+/// [`Rules::kept`] of it). It also takes over, with half the window, at an ECN mark and at a loss; in the forms with a backlog state only at one that is too heavy
+/// to be random.
+///
+/// # Afterwards
+///
+/// Losses are the policy's business: they do not change the window. A retransmission timeout collapses it to the floor
+/// of two packets, from where the policy goes on.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    config: AgentConfig,
+    mss: f64,
+    /// Payload bytes, a real number.
+    cwnd: f64,
+    floor: f64,
+    cap: f64,
+    begun: bool,
+    startup: Startup,
+    monitor: Monitor,
+    measurement: Measurement,
+    signals: Signals,
+    last_rtt: Nanos,
+    base: Nanos,
+    guide: Option<Guide>,
+    state: State,
+}
+
+/// What the policy sees.
+#[derive(Clone, Debug)]
+enum State {
+    Paper(LocalState),
+    Backlog(BacklogState),
+}
+
+impl Agent {
+    const STARTUP_GAIN: f64 = 2.0;
+    const COMPETING_GAIN: f64 = 1.25;
+
+    /// A flow that begins, with segments of `mss` payload bytes and a window that never exceeds `cap` payload bytes.
+    pub fn new(config: AgentConfig, mss: u32, cap: f64) -> Self {
+        let guided = config.form == Form::Guided;
+        let bytes = f64::from(mss);
+        let floor = if guided { 0.1 } else { action::FLOOR } * bytes;
+        Self {
+            config,
+            mss: bytes,
+            cwnd: f64::from(INITIAL_WINDOW) * bytes,
+            floor,
+            cap: cap.max(floor),
+            begun: false,
+            startup: if config.form == Form::Paper {
+                Startup::new(1, true)
+            } else {
+                Startup::new(config.rules.patience, false)
+            },
+            monitor: Monitor::new(bytes),
+            measurement: Measurement::default(),
+            signals: Signals::default(),
+            last_rtt: 0,
+            base: Nanos::MAX,
+            guide: guided.then(|| Guide::new(config.rules, mss)),
+            state: match config.form {
+                Form::Paper => State::Paper(LocalState::default()),
+                Form::Pure | Form::Guided => State::Backlog(BacklogState::default()),
+            },
+        }
+    }
+
+    /// How the flow is driven.
+    pub fn config(&self) -> &AgentConfig {
+        &self.config
+    }
+
+    /// Whether slow start still runs: the policy is not asked.
+    pub fn is_starting(&self) -> bool {
+        self.startup.is_running()
+    }
+
+    /// Window in payload bytes, not rounded.
+    pub fn window(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// What the policy sees, shape [`Form::inputs`].
+    pub fn state(&self) -> &[f32] {
+        match &self.state {
+            State::Paper(state) => state.values(),
+            State::Backlog(state) => state.values(),
+        }
+    }
+
+    /// What the flow measured over the last closed period.
+    pub fn measurement(&self) -> &Measurement {
+        &self.measurement
+    }
+
+    /// The signals of the last closed period.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// Base round-trip time in ns as the flow knows it.
+    pub fn base_rtt(&self) -> Nanos {
+        self.guide.as_ref().map_or(self.base, Guide::base)
+    }
+
+    /// Whether the flow competes with a neighbour of another kind, so that the policy is not asked.
+    pub fn is_competing(&self) -> bool {
+        self.guide.as_ref().is_some_and(Guide::is_competing)
+    }
+
+    /// Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked.
+    pub fn end_period(&mut self, now: Nanos) -> bool {
+        let ask = self.close_period(now);
+        self.monitor.note_window(self.cwnd / self.mss);
+        ask
+    }
+
+    fn close_period(&mut self, now: Nanos) -> bool {
+        let period = self.monitor.close(now);
+        self.measurement = self.monitor.measurement(&period, self.cwnd, self.pacing_rate().unwrap_or(0.0));
+        if let Some(low) = period.rtt_min {
+            self.last_rtt = low;
+        }
+        let known = self.last_rtt > 0;
+        let base = self.base_rtt();
+        self.signals = self.monitor.signals(&period, self.last_rtt, base, self.cwnd / self.mss);
+        match &mut self.state {
+            State::Paper(state) => state.push(&self.measurement),
+            State::Backlog(state) => {
+                if known {
+                    state.push(&self.signals);
+                }
+            }
+        }
+        if self.is_starting() || !known {
+            return false;
+        }
+        let Some(guide) = &mut self.guide else { return true };
+        let ended = Ended {
+            now,
+            length: period.length,
+            low: period.rtt_min,
+            srtt: self.monitor.srtt(),
+            window: self.cwnd / self.mss,
+        };
+        match guide.end_period(&ended, &self.signals) {
+            Verdict::Follow => true,
+            Verdict::Hold(window) => {
+                self.set_window(window * self.mss);
+                false
+            }
+            Verdict::Leave => false,
+        }
+    }
+
+    /// Carries out an action (clipped to -1..=1) on the window.
+    pub fn act(&mut self, action: f64) {
+        let (action, alpha) = (action.clamp(-1.0, 1.0), self.config.alpha);
+        if self.config.form == Form::Paper {
+            self.set_window(action::scaled(self.cwnd, action, alpha));
+            return;
+        }
+        let law = self.guide.as_ref().map_or(0.0, |guide| guide.step(&self.signals));
+        // A step is meant for a reference period; a longer round trip spreads it over its periods.
+        let period = self.config.period as f64;
+        let part = (period / AgentConfig::PERIOD as f64).min(period / self.monitor.srtt().max(1) as f64);
+        self.set_window(self.cwnd * libm::exp((law + alpha * action) * part));
+        self.monitor.note_window(self.cwnd / self.mss);
+    }
+
+    fn set_window(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.clamp(self.floor, self.cap);
+    }
+
+    fn leave_startup(&mut self, exit: Exit, rtt: Option<Nanos>) {
+        let base = self.base_rtt();
+        let drained = rtt.filter(|rtt| *rtt > 0 && base != Nanos::MAX).map_or(1.0, |rtt| base as f64 / rtt as f64);
+        match (self.config.form, exit) {
+            (Form::Guided, Exit::Delay) => {
+                self.set_window(self.cwnd * drained.min(1.0) * self.config.rules.kept);
+            }
+            (Form::Pure, Exit::Delay) => self.set_window(self.cwnd * drained.min(1.0)),
+            (_, Exit::Loss) => self.set_window(self.cwnd / 2.0),
+            (Form::Paper, Exit::Delay) => {}
+        }
+    }
+}
+
+impl Controller for Agent {
+    fn on_sent(&mut self, now: Nanos, _bytes: u64, in_flight: u64) {
+        if !self.begun {
+            self.begun = true;
+            self.monitor.begin(now);
+        }
+        self.monitor.on_sent(in_flight);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        self.monitor.on_ack(ack, rtt.smoothed());
+        if let Some(sample) = ack.rtt {
+            self.base = self.base.min(sample);
+            if let Some(guide) = &mut self.guide {
+                guide.on_sample(ack.now, sample);
+            }
+        }
+        if self.startup.is_running() {
+            if !ack.rate.app_limited {
+                self.set_window(self.cwnd + ack.acked as f64);
+            }
+            if let Some(exit) = self.startup.on_ack(ack, rtt.min()) {
+                self.leave_startup(exit, ack.rtt);
+            } else if self.cwnd >= self.cap {
+                self.startup.stop();
+            }
+        } else if let Some(window) = self.guide.as_mut().and_then(|guide| guide.on_ack(ack, rtt)) {
+            self.set_window(window * self.mss);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.monitor.on_loss(loss.lost, loss.in_flight);
+        if self.startup.is_running()
+            && let Some(exit) = self.startup.on_loss(loss.lost, self.mss as u64)
+        {
+            self.leave_startup(exit, None);
+        }
+        if let Some(window) = self.guide.as_mut().and_then(|guide| guide.on_loss(loss.lost)) {
+            self.set_window(window * self.mss);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        // A mark is no accident; of losses `on_loss` has judged.
+        if self.startup.is_running() && event.signal == Signal::Ecn {
+            self.startup.stop();
+            self.leave_startup(Exit::Loss, None);
+        }
+        if let Some(window) = self.guide.as_mut().and_then(|guide| guide.on_congestion(event)) {
+            self.set_window(window * self.mss);
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Nanos, flight_size: u64) {
+        self.monitor.on_loss(flight_size, 0);
+        self.startup.stop();
+        self.cwnd = action::FLOOR * self.mss;
+        if let Some(guide) = &mut self.guide {
+            guide.on_timeout();
+        }
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.cwnd.max(action::FLOOR * self.mss) as u64
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        let gain = if self.startup.is_running() {
+            Self::STARTUP_GAIN
+        } else if self.is_competing() {
+            Self::COMPETING_GAIN
+        } else {
+            1.0
+        };
+        // After an outage the average remembers the packet that waited through it: what comes back now tells more.
+        let latest = if self.last_rtt > 0 { 2 * self.last_rtt } else { Nanos::MAX };
+        let srtt = self.monitor.srtt().min(latest);
+        (srtt > 0).then(|| gain * self.cwnd * 8e9 / srtt as f64)
+    }
+}

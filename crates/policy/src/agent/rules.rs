@@ -1,0 +1,139 @@
+//! The numbers of the law and of the rules.
+
+use astraea_cc::{MILLISECOND, Nanos, SECOND};
+
+/// The law and the rules of the guided form. Backlogs and windows are in packets.
+///
+/// The defaults were chosen by hand on the groups of `bench/policies.py` other than the test grid; the network was trained
+/// around them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s; it grows with the rate's root.
+    pub backlog: f64,
+    /// Gain of the law: relative step per round trip for an error of 1.
+    pub gain: f64,
+    /// Largest relative step up, per round trip.
+    pub up: f64,
+    /// Largest relative step down, per round trip.
+    pub down: f64,
+    /// What a loss of one packet in one counts in the law's error …
+    pub loss: f64,
+    /// … and the most that losses count: beyond, everyone reacts alike, however uneven a full queue drops.
+    pub loss_most: f64,
+    /// Share of a burst's losses, as a logarithm, that the window follows per round trip.
+    pub burst: f64,
+    /// Largest relative step per round trip while a path keeps showing no queue at all …
+    pub hurry: f64,
+    /// … which begins after this many round trips without one.
+    pub hurry_after: f64,
+    /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start.
+    pub patience: u64,
+    /// Share of the window without its queue that is kept then: it doubled in the last round trip, and others yield.
+    pub kept: f64,
+    /// When and how the queue is drained.
+    pub drain: DrainRules,
+    /// What is taken for a neighbour of another kind, and how it is met.
+    pub neighbour: NeighbourRules,
+}
+
+/// When and how the queue is drained to see the base round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrainRules {
+    /// Rise of the queueing delay over its average that asks for a drain, in s …
+    pub rise: f64,
+    /// … and as a share of the base round-trip time; the larger of both counts.
+    pub rise_share: f64,
+    /// Time constant of that average in s.
+    pub average: f64,
+    /// Shortest time between drains that a rise asks for; at least four round trips.
+    pub rest: Nanos,
+    /// The base round-trip time is looked for when it has not been seen for this long.
+    pub memory: Nanos,
+    /// Shortest drain; at least a round trip.
+    pub length: Nanos,
+    /// Share of the bandwidth-delay product that stays in flight.
+    pub depth: f64,
+    /// How long a drain that did not show the base is watched on.
+    pub watch: Nanos,
+    /// Drains in a row that the clock asked for and that showed a longer base, until it is believed.
+    pub failures: u32,
+}
+
+/// What is taken for a neighbour that fills the queue whatever a flow does, and how it is met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NeighbourRules {
+    /// Pressure: the law's error is below this …
+    pub pressure: f64,
+    /// … for this long (at least eight round trips) while the queue does not fall.
+    pub pressed: Nanos,
+    /// Factor by which the window has shrunk for a queue that stayed, so that a drain that fails is no accident.
+    pub shrunk: f64,
+    /// Share of the window before all that which a competition begins with.
+    pub regained: f64,
+    /// Time between tests whether the neighbour is still there; at least twelve round trips.
+    pub test: Nanos,
+    /// Time to the first of them; at least six round trips.
+    pub first_test: Nanos,
+    /// Share of the queue's peak below which a test finds nobody.
+    pub empty: f64,
+    /// How long a competition that ended is remembered.
+    pub memory: Nanos,
+    /// How long no suspicion is taken up after one that proved wrong; doubles each time.
+    pub immunity: Nanos,
+    /// Loss times the window's square from which neighbours do not yield to loss (1.5 for Reno alone, less for CUBIC).
+    pub lossy: f64,
+    /// Packets by which the window shrinks for each lost one beside such neighbours; it grows by one a round trip.
+    pub per_loss: f64,
+}
+
+impl Rules {
+    /// Rate in packets/s at which `backlog` holds (33 Mbit/s).
+    pub const REFERENCE: f64 = 2777.0;
+
+    /// Own packets in the queue that the law wants at a rate in packets/s.
+    pub fn wanted(&self, rate: f64) -> f64 {
+        (self.backlog * (rate / Self::REFERENCE).sqrt()).max(1e-3)
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            backlog: 10.0,
+            gain: 0.1,
+            up: 0.025,
+            down: 0.1,
+            loss: 30.0,
+            loss_most: 0.6,
+            burst: 0.5,
+            hurry: 0.5,
+            hurry_after: 2.0,
+            patience: 2,
+            kept: 0.8,
+            drain: DrainRules {
+                rise: 0.003,
+                rise_share: 0.25,
+                average: 0.5,
+                rest: 3 * SECOND / 2,
+                memory: 5 * SECOND,
+                length: 100 * MILLISECOND,
+                depth: 0.98,
+                watch: 120 * MILLISECOND,
+                failures: 3,
+            },
+            neighbour: NeighbourRules {
+                pressure: -1.0,
+                pressed: 5 * SECOND / 2,
+                shrunk: 2.5,
+                regained: 0.6,
+                test: 5 * SECOND,
+                first_test: 3 * SECOND / 2,
+                empty: 0.15,
+                memory: 12 * SECOND,
+                immunity: 10 * SECOND,
+                lossy: 8.0,
+                per_loss: 0.25,
+            },
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Signs that a neighbour fills the queue: yielding does not help.
+//!
+//! A flow among its like that gives way sees the queue fall. Beside CUBIC or BBR it gives way until it has nothing left.
+
+use astraea_cc::{Nanos, SECOND};
+
+use super::law;
+use super::rules::Rules;
+use crate::backlog::Signals;
+
+/// A competition that has ended.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    ended: Nanos,
+    /// Peak of the queueing delay in s.
+    peak: f64,
+    /// Window in packets.
+    window: f64,
+}
+
+/// What speaks for a neighbour.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspicion {
+    /// Time in ns for which the law has asked for less and the queue has not fallen, and its delay in s at the start.
+    pressed: f64,
+    pressed_at: f64,
+    /// How much of the window, as a logarithm, was given up to a queue that stayed.
+    yielded: f64,
+    last_window: f64,
+    /// Window in packets when the queue was last nearly empty, or slow start ended.
+    reference: f64,
+    /// Average queueing delay in s over seconds.
+    level: f64,
+    past: Option<Past>,
+    immune_until: Nanos,
+    immunity: Nanos,
+}
+
+impl Suspicion {
+    /// Time constant of the average queueing delay in s.
+    const LEVEL: f64 = 3.0;
+    /// A relapse needs pressure for this long (s) or three round trips.
+    const RELAPSE: f64 = 0.2;
+
+    pub(super) fn new(rules: &Rules) -> Self {
+        Self {
+            pressed: 0.0,
+            pressed_at: 0.0,
+            yielded: 0.0,
+            last_window: 0.0,
+            reference: 0.0,
+            level: 0.0,
+            past: None,
+            immune_until: 0,
+            immunity: rules.neighbour.immunity,
+        }
+    }
+
+    /// A period of `seconds` has ended with this window in packets; `following` says that the law set it.
+    pub(super) fn end_period(&mut self, rules: &Rules, seconds: f64, signals: &Signals, window: f64, following: bool) {
+        if self.reference == 0.0 || self.nearly_empty(signals) {
+            self.reference = window;
+        }
+        self.level += (signals.queue - self.level) * (seconds / Self::LEVEL).min(1.0);
+        if self.nearly_empty(signals) {
+            self.yielded = 0.0;
+        }
+        if following && self.last_window > 0.0 {
+            let change = (window / self.last_window).ln();
+            if change > 0.0 {
+                self.yielded = (self.yielded - change).max(0.0);
+            } else if signals.backlog() > rules.wanted(signals.rate) {
+                self.yielded -= change;
+            }
+        }
+        self.last_window = window;
+        if !following {
+            return;
+        }
+        if law::error(rules, signals) < rules.neighbour.pressure {
+            // A queue that falls is no sign: count again from there.
+            if self.pressed == 0.0 || signals.queue < 0.8 * self.pressed_at {
+                self.pressed_at = signals.queue;
+                self.pressed = 0.0;
+            }
+            self.pressed += seconds;
+        } else {
+            self.pressed = (self.pressed - 2.0 * seconds).max(0.0);
+        }
+    }
+
+    fn nearly_empty(&self, signals: &Signals) -> bool {
+        signals.queue < 0.2 * self.level.max(0.002)
+    }
+
+    /// The window in packets to compete with, if pressure alone is reason enough.
+    pub(super) fn pressure(
+        &self,
+        rules: &Rules,
+        now: Nanos,
+        srtt: Nanos,
+        signals: &Signals,
+        window: f64,
+    ) -> Option<f64> {
+        let srtt = srtt as f64 / 1e9;
+        if let Some(past) = &self.past {
+            let back = signals.queue > 0.4 * past.peak && self.pressed > Self::RELAPSE.max(3.0 * srtt);
+            if back && now - past.ended < rules.neighbour.memory {
+                return Some(past.window);
+            }
+        }
+        let pressed = self.pressed > (rules.neighbour.pressed as f64 / 1e9).max(8.0 * srtt);
+        (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
+    }
+
+    /// The window in packets to compete with, if a drain that failed is reason enough.
+    pub(super) fn failed_drain(&self, rules: &Rules, now: Nanos) -> Option<f64> {
+        let shrunk = self.yielded > rules.neighbour.shrunk.ln();
+        (shrunk && now >= self.immune_until).then_some(rules.neighbour.regained * self.reference)
+    }
+
+    /// A competition begins, or the path turned out to be longer: there is nothing to suspect any more.
+    pub(super) fn forget(&mut self) {
+        self.pressed = 0.0;
+    }
+
+    /// A competition has ended with this peak of the queueing delay (s) and window (packets).
+    pub(super) fn competed(&mut self, now: Nanos, confirmed: bool, peak: f64, window: f64) {
+        (self.pressed, self.yielded, self.reference) = (0.0, 0.0, window);
+        self.past = confirmed.then_some(Past { ended: now, peak, window });
+        if !confirmed {
+            self.immune_until = now + self.immunity;
+            self.immunity = (2 * self.immunity).min(120 * SECOND);
+        }
+    }
+
+    /// What looked like a competition was a longer path.
+    pub(super) fn mistaken(&mut self, window: f64) {
+        (self.pressed, self.reference, self.past) = (0.0, window, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{close, ms, signals};
+    use super::*;
+
+    const SRTT: Nanos = 50_000_000;
+
+    struct Flow {
+        rules: Rules,
+        suspicion: Suspicion,
+        window: f64,
+    }
+
+    impl Flow {
+        /// A flow with 100 packets.
+        fn new() -> Self {
+            let rules = Rules::default();
+            Self { rules, suspicion: Suspicion::new(&rules), window: 100.0 }
+        }
+
+        /// So many periods of 100 ms at 2777 packets/s, where ten packets are wanted, with this backlog in packets.
+        fn periods(&mut self, count: usize, backlog: f64) {
+            self.signals(count, &signals(Rules::REFERENCE, 1e3 * backlog / Rules::REFERENCE));
+        }
+
+        fn signals(&mut self, count: usize, signals: &Signals) {
+            (0..count).for_each(|_| self.suspicion.end_period(&self.rules, 0.1, signals, self.window, true));
+        }
+
+        /// What pressure says at a time in ms.
+        fn pressure(&self, at: f64, srtt: Nanos) -> Option<f64> {
+            let signals = signals(Rules::REFERENCE, 40.0 / 2.777);
+            self.suspicion.pressure(&self.rules, ms(at), srtt, &signals, self.window)
+        }
+    }
+
+    #[test]
+    fn pressure_that_lasts_is_a_neighbour() {
+        let mut flow = Flow::new();
+        flow.periods(24, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), None);
+        flow.window = 30.0;
+        flow.periods(2, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), Some(60.0), ".6 of the window before");
+        assert_eq!(flow.pressure(0.0, 8 * SRTT), None, "eight round trips of 400 ms have to pass");
+        flow.window = 70.0;
+        assert_eq!(flow.pressure(0.0, SRTT), Some(70.0));
+        flow.suspicion.forget();
+        assert_eq!(flow.pressure(0.0, SRTT), None);
+    }
+
+    #[test]
+    fn relief_counts_twice_and_a_falling_queue_begins_anew() {
+        let mut flow = Flow::new();
+        flow.periods(20, 40.0);
+        flow.periods(5, 19.0); // an error of -0.9
+        flow.periods(14, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), None, "2 s less 1 s and 1.4 s more");
+        flow.periods(2, 40.0);
+        assert!(flow.pressure(0.0, SRTT).is_some());
+        flow.periods(1, 31.0); // less than .8 of 40
+        assert_eq!(flow.pressure(0.0, SRTT), None);
+    }
+
+    #[test]
+    fn a_flow_that_does_not_follow_the_law_suspects_nobody() {
+        let mut flow = Flow::new();
+        let pressing = signals(Rules::REFERENCE, 20.0);
+        (0..50).for_each(|_| flow.suspicion.end_period(&flow.rules, 0.1, &pressing, 100.0, false));
+        assert_eq!(flow.pressure(0.0, SRTT), None);
+    }
+
+    #[test]
+    fn a_window_given_up_for_nothing_makes_a_failed_drain_a_sign() {
+        let mut flow = Flow::new();
+        flow.periods(1, 15.0);
+        flow.window = 41.0;
+        flow.periods(1, 15.0);
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "a factor of 2.44 is below 2.5");
+        flow.window = 39.0;
+        flow.periods(1, 15.0);
+        close(flow.suspicion.failed_drain(&flow.rules, 0).unwrap(), 60.0);
+        // Growth takes it back.
+        flow.window = 50.0;
+        flow.periods(1, 15.0);
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None);
+        flow.window = 30.0;
+        flow.periods(1, 15.0);
+        assert!(flow.suspicion.failed_drain(&flow.rules, 0).is_some());
+        flow.periods(1, 0.0);
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "the queue has emptied");
+    }
+
+    #[test]
+    fn giving_way_to_a_queue_that_is_as_wanted_is_no_sign() {
+        let mut flow = Flow::new();
+        flow.periods(1, 9.0);
+        flow.window = 10.0;
+        flow.periods(1, 9.0);
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None);
+    }
+
+    #[test]
+    fn a_relapse_needs_little_pressure_for_a_while() {
+        let mut flow = Flow::new();
+        flow.suspicion.competed(ms(10_000.0), true, 0.030, 80.0);
+        flow.periods(2, 40.0);
+        assert_eq!(flow.pressure(10_200.0, SRTT), None);
+        flow.periods(1, 40.0);
+        assert_eq!(flow.pressure(10_300.0, SRTT), Some(80.0));
+        assert_eq!(flow.pressure(10_300.0, 2 * SRTT), None, "three round trips of 100 ms have to pass");
+        assert_eq!(flow.pressure(21_999.0, SRTT), Some(80.0));
+        assert_eq!(flow.pressure(22_000.0, SRTT), None, "forgotten");
+        let low = signals(4000.0, 11.9); // below .4 of the peak
+        assert_eq!(flow.suspicion.pressure(&flow.rules, ms(10_300.0), SRTT, &low, 100.0), None);
+        flow.suspicion.mistaken(100.0);
+        flow.periods(3, 40.0);
+        assert_eq!(flow.pressure(10_300.0, SRTT), None);
+    }
+
+    #[test]
+    fn suspicions_that_prove_wrong_give_immunity_for_longer_each_time() {
+        let mut flow = Flow::new();
+        let mut now = 0.0;
+        for seconds in [10.0, 20.0, 40.0, 80.0, 120.0, 120.0] {
+            flow.suspicion.competed(ms(now), false, 0.030, 100.0);
+            flow.periods(30, 40.0);
+            assert_eq!(flow.pressure(now + 1e3 * seconds - 1.0, SRTT), None);
+            now += 1e3 * seconds;
+            assert_eq!(flow.pressure(now, SRTT), Some(100.0));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+use astraea_cc::MILLISECOND;
+
+use super::testing::{MSS, ack, close, congestion, ms};
+use super::*;
+
+struct Flow {
+    agent: Agent,
+    rtt: Rtt,
+    now: Nanos,
+}
+
+impl Flow {
+    /// A flow that has sent its first packet.
+    fn new(config: &AgentConfig, cap: f64) -> Self {
+        let mut agent = Agent::new(*config, MSS, cap);
+        agent.on_sent(0, u64::from(MSS), u64::from(MSS));
+        Self { agent, rtt: Rtt::default(), now: 0 }
+    }
+
+    fn of(form: Form) -> Self {
+        Self::new(&AgentConfig::new(form), 1e9)
+    }
+
+    /// An acknowledgement of one packet after so many milliseconds.
+    fn ack(&mut self, rtt: f64) {
+        self.rtt.update(ms(rtt));
+        self.agent.on_ack(&ack(self.now, 1, Some(ms(rtt))), &self.rtt);
+    }
+
+    fn lose(&mut self, packets: u64) {
+        self.agent.on_loss(&Loss { now: self.now, lost: packets * u64::from(MSS), in_flight: 0 });
+        self.agent.on_congestion(&congestion(Signal::Loss));
+    }
+
+    fn end_period(&mut self) -> bool {
+        self.now += 30 * MILLISECOND;
+        self.agent.end_period(self.now)
+    }
+}
+
+#[test]
+fn slow_start_ends_after_eight_late_acknowledgements() {
+    let mut flow = Flow::of(Form::Paper);
+    assert_eq!(flow.agent.pacing_rate(), None);
+    flow.ack(40.0);
+    assert_eq!(flow.agent.cwnd(), 11_000);
+    // Twice 11 kB in 40 ms.
+    assert_eq!(flow.agent.pacing_rate(), Some(4.4e6));
+    for _ in 0..7 {
+        flow.ack(45.0);
+    }
+    assert!(flow.agent.is_starting() && !flow.end_period(), "the policy is not asked");
+    flow.ack(45.0);
+    assert!(!flow.agent.is_starting() && flow.end_period());
+    let window = flow.agent.window();
+    assert_eq!(window, 19_000.0);
+    flow.ack(45.0);
+    assert_eq!(flow.agent.window(), window, "from now on only actions change the window");
+}
+
+#[test]
+fn slow_start_with_a_backlog_state_leaves_no_queue() {
+    for (form, kept) in [(Form::Pure, 1.0), (Form::Guided, 0.6)] {
+        let mut flow = Flow::of(form);
+        flow.ack(40.0);
+        // Twice an eighth of 40 ms.
+        for _ in 0..20 {
+            flow.ack(49.0);
+        }
+        assert!(flow.agent.is_starting());
+        for _ in 0..8 {
+            flow.ack(60.0);
+        }
+        assert!(!flow.agent.is_starting());
+        close(flow.agent.window(), kept * 39_000.0 * 40.0 / 60.0);
+    }
+}
+
+#[test]
+fn slow_start_ends_with_a_loss_or_at_the_cap() {
+    let mut flow = Flow::of(Form::Paper);
+    flow.lose(1);
+    assert!(!flow.agent.is_starting());
+    assert_eq!(flow.agent.window(), 5_000.0, "halved once");
+    flow.lose(1);
+    assert_eq!(flow.agent.window(), 5_000.0, "later losses are the policy's business");
+    let mut flow = Flow::new(&AgentConfig::new(Form::Paper), 10_500.0);
+    flow.ack(40.0);
+    assert!(!flow.agent.is_starting());
+    assert_eq!(flow.agent.window(), 10_500.0);
+}
+
+#[test]
+fn a_few_losses_do_not_end_slow_start_with_a_backlog_state() {
+    for form in [Form::Pure, Form::Guided] {
+        let mut flow = Flow::of(form);
+        flow.lose(1);
+        assert!(flow.agent.is_starting());
+        assert_eq!(flow.agent.window(), 10_000.0);
+        flow.lose(3);
+        assert!(!flow.agent.is_starting(), "four of four");
+        assert_eq!(flow.agent.window(), 5_000.0);
+    }
+}
+
+#[test]
+fn slow_start_ends_with_a_mark() {
+    for form in Form::ALL {
+        let mut flow = Flow::of(form);
+        flow.agent.on_congestion(&congestion(Signal::Ecn));
+        assert!(!flow.agent.is_starting());
+        assert_eq!(flow.agent.window(), 5_000.0);
+        flow.agent.on_congestion(&congestion(Signal::Ecn));
+        assert_eq!(flow.agent.window(), 5_000.0, "later marks are the policy's business");
+    }
+}
+
+#[test]
+fn actions_keep_fractions_and_respect_floor_and_cap() {
+    let mut flow = Flow::of(Form::Paper);
+    flow.ack(40.0);
+    flow.agent.on_timeout(0, 0);
+    assert_eq!(flow.agent.window(), 2_000.0);
+    flow.agent.act(1.0);
+    assert_eq!(flow.agent.window(), 2_050.0);
+    assert_eq!(flow.agent.pacing_rate(), Some(2_050.0 * 8.0 / 0.04));
+    flow.agent.act(-7.0);
+    close(flow.agent.window(), 2_000.0); // an action is clipped to -1..=1
+    flow.agent.act(-1.0);
+    assert_eq!(flow.agent.window(), 2_000.0);
+    let mut capped = Agent::new(AgentConfig::new(Form::Paper), MSS, 10_100.0);
+    capped.act(1.0);
+    assert_eq!(capped.window(), 10_100.0);
+}
+
+/// The relative change of the logarithm of the window by a full action.
+fn full_action(form: Form, period: f64, rtt: f64) -> f64 {
+    let mut flow = Flow::new(&AgentConfig { period: ms(period), ..AgentConfig::new(form) }, 1e9);
+    flow.ack(rtt);
+    let before = flow.agent.window();
+    flow.agent.act(1.0);
+    (flow.agent.window() / before).ln()
+}
+
+#[test]
+fn an_action_is_scaled_by_the_period_and_by_the_round_trip() {
+    close(full_action(Form::Pure, 30.0, 20.0), 0.1);
+    close(full_action(Form::Pure, 30.0, 60.0), 0.1 / 2.0);
+    close(full_action(Form::Pure, 60.0, 20.0), 0.1 * 2.0);
+    close(full_action(Form::Pure, 15.0, 60.0), 0.1 / 4.0);
+    // The law says 2.5 % where nothing is known of a queue.
+    close(full_action(Form::Guided, 30.0, 20.0), 0.125);
+    close(full_action(Form::Guided, 30.0, 60.0), 0.125 / 2.0);
+}
+
+#[test]
+fn a_window_below_two_packets_is_paced() {
+    let mut flow = Flow::of(Form::Guided);
+    flow.ack(40.0);
+    flow.agent.startup.stop();
+    flow.agent.set_window(500.0);
+    assert_eq!(flow.agent.cwnd(), 2_000, "two packets may be in flight");
+    assert_eq!(flow.agent.window(), 500.0);
+    assert_eq!(flow.agent.pacing_rate(), Some(500.0 * 8.0 / 0.04));
+    flow.agent.set_window(1.0);
+    assert_eq!(flow.agent.window(), 100.0, "a tenth of a packet");
+    flow = Flow::of(Form::Pure);
+    flow.agent.set_window(1.0);
+    assert_eq!(flow.agent.window(), 2_000.0);
+}
+
+#[test]
+fn a_timeout_collapses_the_window() {
+    for form in Form::ALL {
+        let mut flow = Flow::of(form);
+        flow.ack(40.0);
+        flow.agent.on_timeout(0, 7_000);
+        assert!(!flow.agent.is_starting());
+        assert_eq!(flow.agent.window(), 2_000.0);
+        flow.end_period();
+        close(flow.agent.measurement().loss, 56_000.0 / 0.03); // what was in flight is lost
+    }
+}
+
+#[test]
+fn the_policy_is_not_asked_before_the_first_round_trip() {
+    for form in Form::ALL {
+        let mut flow = Flow::of(form);
+        flow.agent.on_timeout(0, 0);
+        assert!(!flow.end_period(), "nothing is known");
+        assert!(flow.agent.state().iter().all(|value| *value == 0.0));
+        flow.ack(40.0);
+        assert!(flow.end_period());
+        assert_eq!(flow.agent.base_rtt(), ms(40.0));
+        assert_eq!(flow.agent.state().len(), form.inputs());
+        assert!(flow.agent.state().iter().any(|value| *value != 0.0));
+    }
+}

@@ -1,0 +1,136 @@
+//! The policy file: a network and what one must know to use it, as safetensors.
+//!
+//! Tensors `layer.0.weight` (outputs, inputs) and `layer.0.bias` (outputs), `layer.1.weight` … in float32, and metadata,
+//! all of it text: `format`, `form`, `definition_hash`, `activation`, `shape`, `alpha` and `period_ms` decide how the
+//! network is run; whatever else there is (name, domain, seed, metrics, recipe …) is carried along for people.
+
+mod error;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use astraea_cc::{MILLISECOND, Nanos};
+
+pub use error::PolicyError;
+
+use crate::{Form, Network};
+
+/// Version of the file's layout.
+const FORMAT: &str = "1";
+
+/// Largest file that is read, far above that of the largest network there can be.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Range of the action scale.
+const ALPHA: std::ops::RangeInclusive<f64> = 1e-4..=1.0;
+
+/// Range of the monitoring period in ms.
+const PERIOD_MS: std::ops::RangeInclusive<f64> = 1.0..=1000.0;
+
+/// What one must know to use a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metadata {
+    /// How the network is embedded in a controller.
+    pub form: Form,
+    /// Action scale.
+    pub alpha: f64,
+    /// Monitoring period in ns.
+    pub period: Nanos,
+    /// Everything else, by name: where the policy comes from and what it is good for.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// A policy: a network that fits its form.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    network: Network,
+    metadata: Metadata,
+}
+
+impl Policy {
+    /// A policy of this network.
+    ///
+    /// # Errors
+    /// A network with another number of inputs than the form has, an action scale or a period out of range, a note with
+    /// a name that the file needs itself.
+    pub fn new(network: Network, metadata: Metadata) -> Result<Self, PolicyError> {
+        let Metadata { form, alpha, period, notes } = &metadata;
+        if network.inputs() != form.inputs() {
+            let (found, expected) = (network.inputs(), form.inputs());
+            return Err(PolicyError::Inputs { form: form.name(), found, expected });
+        }
+        error::check("alpha", *alpha, &ALPHA)?;
+        error::check("period_ms", period_ms(*period), &PERIOD_MS)?;
+        if let Some(name) = read::KEYS.iter().find(|key| notes.contains_key(**key)) {
+            return Err(PolicyError::Reserved(name));
+        }
+        Ok(Self { network, metadata })
+    }
+
+    /// Reads a policy file.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it, in one line that begins with the path.
+    pub fn load(path: &Path) -> Result<Self, PolicyError> {
+        let at = |reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) };
+        read::file(path).and_then(|bytes| Self::from_bytes(&bytes)).map_err(at)
+    }
+
+    /// Reads the content of a policy file.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it, in one line.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
+        read::policy(bytes)
+    }
+
+    /// The content of a policy file; the same policy gives the same bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        write::bytes(self)
+    }
+
+    /// Writes a policy file: at any time the path holds what it held before, or all of it.
+    ///
+    /// # Errors
+    /// Those of the file system, in one line that begins with the path.
+    pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
+        write::whole(path, &self.to_bytes()).map_err(|problem| PolicyError::At {
+            path: path.display().to_string(),
+            reason: Box::new(PolicyError::Write(error::plain(&problem))),
+        })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// How to use it.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// All metadata as the file has it: names and texts, in the order of the names.
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        let Metadata { form, alpha, period, notes } = &self.metadata;
+        let own = [
+            ("format", FORMAT.to_owned()),
+            ("form", form.name().to_owned()),
+            ("definition_hash", format!("{:016x}", form.definition_hash())),
+            ("activation", self.network.activation().name().to_owned()),
+            ("shape", self.network.shape()),
+            ("alpha", alpha.to_string()),
+            ("period_ms", period_ms(*period).to_string()),
+        ];
+        notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+    }
+}
+
+fn period_ms(period: Nanos) -> f64 {
+    period as f64 / MILLISECOND as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Writing a policy file.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use safetensors::Dtype;
+use safetensors::tensor::TensorInfo;
+use serde::Serialize;
+
+use super::Policy;
+
+/// An entry of the header. The library writes metadata in the random order of a hash map, and the same policy would
+/// not give the same bytes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Metadata(BTreeMap<String, String>),
+    Tensor(TensorInfo),
+}
+
+/// The bytes of a policy file: length of the header (u64, little endian), header (JSON), values.
+pub(super) fn bytes(policy: &Policy) -> Vec<u8> {
+    let mut header = BTreeMap::from([("__metadata__".to_owned(), Entry::Metadata(policy.texts()))]);
+    let mut values = Vec::new();
+    for (index, layer) in policy.network.layers().iter().enumerate() {
+        let tensors = [
+            ("bias", vec![layer.outputs()], &layer.bias),
+            ("weight", vec![layer.outputs(), layer.inputs], &layer.weights),
+        ];
+        for (part, shape, numbers) in tensors {
+            let start = values.len();
+            values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            let info = TensorInfo { dtype: Dtype::F32, shape, data_offsets: (start, values.len()) };
+            header.insert(format!("layer.{index}.{part}"), Entry::Tensor(info));
+        }
+    }
+    let mut header = serde_json::to_vec(&header).expect("text and integers have a JSON form");
+    header.resize(header.len().next_multiple_of(8), b' ');
+    [&(header.len() as u64).to_le_bytes(), header.as_slice(), &values].concat()
+}
+
+/// Writes a file beside `path` and gives it that name once it is complete on the disk.
+pub(super) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or_else(|| io::Error::other("not the name of a file"))?;
+    let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let written = File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}

@@ -1,0 +1,134 @@
+//! A controller that decides once a monitoring period: an [`Agent`] and what answers it.
+
+use std::sync::Arc;
+
+use astraea_cc::{Ack, Congestion, Controller, Loss, Nanos, Rtt};
+
+use crate::{Agent, AgentConfig, Policy, Scratch};
+
+/// What answers an agent.
+pub trait Decide {
+    /// The action for the period that has ended, in -1..=1.
+    fn decide(&mut self, agent: &Agent) -> f64;
+}
+
+/// A policy at work on one flow.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    policy: Arc<Policy>,
+    scratch: Scratch,
+}
+
+impl Decide for Answers {
+    fn decide(&mut self, agent: &Agent) -> f64 {
+        f64::from(self.policy.network().forward(agent.state(), &mut self.scratch))
+    }
+}
+
+/// A flow whose agent is answered by `D` at the end of each period; the first begins with the first packet.
+#[derive(Clone, Debug)]
+pub struct Pilot<D = Answers> {
+    agent: Agent,
+    decide: D,
+    next: Option<Nanos>,
+}
+
+impl Pilot {
+    /// Largest window in packets: one that is not used may grow without end.
+    pub(crate) const CAP: f64 = 1e6;
+
+    /// A flow under a policy, with segments of `mss` payload bytes.
+    pub fn new(policy: Arc<Policy>, mss: u32) -> Self {
+        let metadata = policy.metadata();
+        let config = AgentConfig { alpha: metadata.alpha, period: metadata.period, ..AgentConfig::new(metadata.form) };
+        Self::of(config, mss, Answers { policy, scratch: Scratch::default() })
+    }
+}
+
+impl<D: Decide> Pilot<D> {
+    /// A flow whose agent is answered by `decide`, with segments of `mss` payload bytes.
+    pub fn of(config: AgentConfig, mss: u32, decide: D) -> Self {
+        Self { agent: Agent::new(config, mss, Pilot::CAP * f64::from(mss)), decide, next: None }
+    }
+
+    /// The agent that is answered.
+    pub fn agent(&self) -> &Agent {
+        &self.agent
+    }
+}
+
+impl<D: Decide> Controller for Pilot<D> {
+    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
+        self.next.get_or_insert(now + self.agent.config().period);
+        self.agent.on_sent(now, bytes, in_flight);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        self.agent.on_ack(ack, rtt);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.agent.on_loss(loss);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.agent.on_congestion(event);
+    }
+
+    fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
+        self.agent.on_timeout(now, flight_size);
+    }
+
+    fn on_spurious_congestion(&mut self, now: Nanos) {
+        self.agent.on_spurious_congestion(now);
+    }
+
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        self.agent.on_idle_restart(now, idle);
+    }
+
+    fn next_timer(&self) -> Option<Nanos> {
+        self.next
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        self.next = Some(now + self.agent.config().period);
+        if self.agent.end_period(now) {
+            let action = self.decide.decide(&self.agent);
+            self.agent.act(action);
+        }
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.agent.cwnd()
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.agent.pacing_rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Form;
+    use astraea_cc::{MILLISECOND, MSS};
+
+    struct Still;
+
+    impl Decide for Still {
+        fn decide(&mut self, _agent: &Agent) -> f64 {
+            0.0
+        }
+    }
+
+    #[test]
+    fn decides_every_period_from_the_first_packet_on() {
+        let mut pilot = Pilot::of(AgentConfig::new(Form::Pure), MSS, Still);
+        assert_eq!(pilot.next_timer(), None);
+        pilot.on_sent(7, 1448, 1448);
+        assert_eq!(pilot.next_timer(), Some(30 * MILLISECOND + 7));
+        pilot.on_timer(30 * MILLISECOND + 7);
+        assert_eq!(pilot.next_timer(), Some(60 * MILLISECOND + 7));
+    }
+}
