@@ -3,6 +3,7 @@
 //! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (Aurora's set-up);
 //! * [`MultiFlow`]: flows that share a bottleneck, come and go, and each ask for an action when their monitoring period
 //!   has ended (Astraea's set-up), as a flow-driven or as a parallel environment;
+//! * [`rollout`]: whole episodes of the latter with a policy evaluated here, for a learner and for its validation;
 //! * [`Vector`]: many environments stepped on all cores.
 //!
 //! Random numbers come from one generator per environment, so the same seed gives the same episodes whatever else runs.
@@ -11,12 +12,14 @@ mod environment;
 mod error;
 pub mod multi_flow;
 mod range;
+pub mod rollout;
 pub mod single_flow;
 mod vector;
 
 pub use environment::{Environment, Outcome};
 pub use error::EnvError;
 pub use multi_flow::MultiFlow;
-pub use range::Range;
+pub use range::{Range, Spread};
+pub use rollout::Rollout;
 pub use single_flow::SingleFlow;
 pub use vector::{Batch, Vector};

@@ -3,9 +3,21 @@
 use std::fmt;
 
 use rand::{Rng, RngExt};
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use crate::error::EnvError;
+
+/// How draws are spread over a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spread {
+    /// Each value is as likely as any other.
+    #[default]
+    Uniform,
+    /// Each logarithm is as likely as any other.
+    Log,
+}
 
 /// A closed range; in JSON `[low, high]`, or a number for a range of one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +43,27 @@ impl Range {
         Err(EnvError::new(setting, format!("is [{from}, {to}], expected two numbers in order, {low} to {high}")))
     }
 
+    /// Checks that the ends are whole numbers.
+    pub(crate) fn check_whole(&self, setting: &str) -> Result<(), EnvError> {
+        if self.low.fract() == 0.0 && self.high.fract() == 0.0 {
+            return Ok(());
+        }
+        Err(EnvError::new(setting, "expected whole numbers"))
+    }
+
+    /// The point, if the range is only one.
+    pub(crate) fn point(&self) -> Option<f64> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    /// A draw that is spread like this.
+    pub(crate) fn draw(&self, spread: Spread, rng: &mut impl Rng) -> f64 {
+        match spread {
+            Spread::Uniform => self.uniform(rng),
+            Spread::Log => self.log_uniform(rng),
+        }
+    }
+
     /// A uniform draw.
     pub(crate) fn uniform(&self, rng: &mut impl Rng) -> f64 {
         self.low + (self.high - self.low) * rng.random::<f64>()
@@ -42,9 +75,16 @@ impl Range {
         libm::exp(logs.uniform(rng)).clamp(self.low, self.high)
     }
 
-    /// A uniform draw of an integer from ends that are integers.
-    pub(crate) fn integer(&self, rng: &mut impl Rng) -> usize {
-        rng.random_range(self.low as usize..=self.high as usize)
+    /// A draw of an integer from ends that are integers. On a log scale each integer is as likely as the stretch of
+    /// logarithms around it.
+    pub(crate) fn integer(&self, spread: Spread, rng: &mut impl Rng) -> usize {
+        match spread {
+            Spread::Uniform => rng.random_range(self.low as usize..=self.high as usize),
+            Spread::Log => {
+                let around = Self::new(self.low - 0.5, self.high + 0.5);
+                (around.log_uniform(rng).round() as usize).clamp(self.low as usize, self.high as usize)
+            }
+        }
     }
 }
 
@@ -109,8 +149,12 @@ mod tests {
         // A tenth of the uniform draws, half of the log-uniform ones; 10 000 draws have a deviation of 0.5 %.
         assert!(below_ten(&mut || range.uniform(&mut rng)).abs_diff(909) < 120);
         assert!(below_ten(&mut || range.log_uniform(&mut rng)).abs_diff(5000) < 200);
-        let ends: std::collections::BTreeSet<_> = (0..100).map(|_| Range::new(2.0, 4.0).integer(&mut rng)).collect();
+        let mut integer = |low, high, spread| Range::new(low, high).integer(spread, &mut rng);
+        let ends: std::collections::BTreeSet<_> = (0..100).map(|_| integer(2.0, 4.0, Spread::Uniform)).collect();
         assert_eq!(ends, [2, 3, 4].into());
+        // One to five are the logarithms from ln 0.5 to ln 5.5 of those from ln 0.5 to ln 50.5.
+        let few = (0..10_000).filter(|_| integer(1.0, 50.0, Spread::Log) <= 5).count();
+        assert!(few.abs_diff(5196) < 200);
         assert_eq!(Range::new(0.3, 0.3).log_uniform(&mut rng), 0.3);
     }
 }

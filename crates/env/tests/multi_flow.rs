@@ -3,13 +3,20 @@
 use std::collections::BTreeMap;
 
 use astraea_cc::Nanos;
-use astraea_env::multi_flow::{AgentStatus, FlowDriven, MultiFlowConfig, Parallel};
+use astraea_env::multi_flow::{
+    AgentStatus, Changes, FlowDriven, MultiFlowConfig, Neighbours, Outages, Parallel, ShortFlows,
+};
 use astraea_env::{Environment, MultiFlow, Range};
 
 const PERIOD: Nanos = 30_000_000;
 
 fn config() -> MultiFlowConfig {
-    MultiFlowConfig { duration: 8.0, arrival_gap: 1.5, lifetime: Some(4.0), ..MultiFlowConfig::default() }
+    MultiFlowConfig {
+        duration: 8.0,
+        arrival_gap: Range::new(1.5, 1.5),
+        lifetime: Some(Range::new(4.0, 4.0)),
+        ..MultiFlowConfig::default()
+    }
 }
 
 /// A policy by hand: aim at a queueing delay of a tenth of the round trip, as far as the state shows it.
@@ -165,4 +172,125 @@ fn agents_appear_and_leave_together_with_their_flows() {
         }
     }
     assert_eq!(kinds.len(), 6, "all transitions happened: {kinds:?}");
+}
+
+/// One flow on a link of 20 to 60 Mbit/s and 40 to 80 ms, drawn anew every three seconds.
+fn changing() -> MultiFlowConfig {
+    MultiFlowConfig {
+        flows: Range::new(1.0, 1.0),
+        bandwidth: Range::new(20e6, 60e6),
+        rtt: Range::new(0.04, 0.08),
+        buffer: Range::new(2.0, 2.0),
+        lifetime: None,
+        duration: 15.0,
+        alpha: 0.1,
+        changes: Changes { bandwidth: 1.0, rtt: 1.0, every: Range::new(3.0, 3.0) },
+        ..MultiFlowConfig::default()
+    }
+}
+
+#[test]
+fn reward_and_global_state_follow_a_path_that_changes() {
+    let mut env = MultiFlow::new(changing(), false).unwrap();
+    env.reset(Some(2));
+    let path = env.scenario().path.clone();
+    assert_eq!((path.bandwidth.len(), path.rtt_excess.len()), (5, 5));
+    let mut seen = 0;
+    while let Some(decision) = env.next_decision(env.duration()) {
+        // Enough is sent to fill the link whatever it is.
+        env.act(decision.flow, if env.statistics(0).latency < 1.5 * env.statistics(0).base_rtt { 1.0 } else { -0.5 });
+        let piece = path.bandwidth.iter().rposition(|(from, _)| *from <= decision.time).unwrap();
+        let capacity = path.bandwidth[piece].1 * 1448.0 / 1500.0;
+        let base = env.scenario().flows[0].rtt + path.rtt_excess[piece].1;
+        assert!((env.link().capacity - capacity).abs() < 1.0);
+        assert!((env.statistics(0).base_rtt - base).abs() < 1e-9);
+        assert!((f64::from(env.global_state()[11]) - (capacity / 1e5).log10() / 5.0).abs() < 1e-6);
+        // Two seconds after a change the old queue is gone and the new capacity is what the flow gets.
+        if decision.time % 3_000_000_000 > 2_000_000_000 {
+            seen += 1;
+            assert!((env.statistics(0).mean_throughput / capacity - 1.0).abs() < 0.03, "at {} ns", decision.time);
+            assert!((env.reward().throughput - 1.0).abs() < 0.1);
+            assert!(env.statistics(0).latency > base);
+        }
+    }
+    assert!(seen > 100, "the end of each piece was seen: {seen}");
+}
+
+#[test]
+fn an_outage_stops_deliveries_and_leaves_the_capacity_as_it_was() {
+    let outages = Outages { probability: 1.0, every: Range::new(4.0, 4.0), length: Range::new(2.0, 2.0) };
+    let config = MultiFlowConfig { changes: Changes::default(), outages, duration: 10.0, ..changing() };
+    let mut env = MultiFlow::new(config, false).unwrap();
+    env.reset(Some(1));
+    assert_eq!(env.scenario().path.outages, [(4_000_000_000, 6_000_000_000)]);
+    let capacity = env.scenario().capacity(0);
+    let mut throughputs = [0.0_f64; 10];
+    while let Some(decision) = env.next_decision(env.duration()) {
+        assert_eq!(env.link().capacity, capacity);
+        let second = (decision.time / 1_000_000_000).min(9) as usize;
+        throughputs[second] = throughputs[second].max(env.statistics(0).throughput);
+        env.act(decision.flow, target_delay(env.local_state(decision.flow)));
+    }
+    assert!(throughputs[3] > 0.5 * capacity, "{throughputs:?}");
+    assert_eq!(throughputs[5], 0.0);
+    assert!(throughputs[7] > 0.0, "and it goes on: {throughputs:?}");
+}
+
+#[test]
+fn neighbours_count_but_do_not_ask() {
+    let config = MultiFlowConfig {
+        flows: Range::new(2.0, 2.0),
+        neighbours: Neighbours { probability: 1.0, schemes: vec!["cubic".into()], flows: Range::new(2.0, 2.0) },
+        arrival_gap: Range::new(0.5, 0.5),
+        lifetime: None,
+        duration: 20.0,
+        ..MultiFlowConfig::default()
+    };
+    let mut env = MultiFlow::new(config, false).unwrap();
+    for seed in 0..5 {
+        env.reset(Some(seed));
+        let flows = env.scenario().flows.clone();
+        let neighbours: Vec<bool> = flows.iter().map(|f| f.neighbour == Some("cubic")).collect();
+        assert_eq!(neighbours, [false, false, true, true]);
+        let (mut asked, mut together, mut delivered) = (0, 0, 0.0_f64);
+        while let Some(decision) = env.next_decision(env.duration()) {
+            asked += 1;
+            delivered = delivered.max(env.statistics(2).throughput);
+            assert!(decision.flow < 2);
+            assert!(env.local_state(2).is_empty() && env.agent(3).is_none());
+            env.act(decision.flow, 0.0);
+            let active = env.observer().active_flows();
+            if active == [0, 1, 2, 3] {
+                together += 1;
+                assert_eq!(env.reward().latency, 0.0);
+                assert!((env.global_state()[8] - 0.4).abs() < 1e-6, "four flows");
+                let mut global = Vec::new();
+                env.write_global_state(&mut global);
+                assert_eq!((global.len(), global[12]), (13, 0.2));
+            }
+        }
+        assert!(asked > 100 && together > 100, "{asked} {together}");
+        assert!(delivered > 0.0 && env.statistics(2).neighbour);
+    }
+}
+
+#[test]
+fn short_flows_come_and_go() {
+    let config = MultiFlowConfig {
+        flows: Range::new(1.0, 1.0),
+        short_flows: ShortFlows { probability: 1.0, every: Range::new(0.5, 0.5), bytes: Range::new(1e5, 1e5) },
+        lifetime: None,
+        duration: 20.0,
+        ..MultiFlowConfig::default()
+    };
+    let mut env = MultiFlow::new(config, false).unwrap();
+    env.reset(Some(1));
+    let flows = env.scenario().flows.len();
+    // 40 are expected; a deviation is 6.3.
+    assert!((20..62).contains(&flows), "{flows}");
+    while let Some(decision) = env.next_decision(env.duration()) {
+        env.act(decision.flow, target_delay(env.local_state(decision.flow)));
+    }
+    let there = (0..flows).filter(|flow| env.is_active(*flow)).count();
+    assert!((1..8).contains(&there), "they end when they are done: {there} of {flows} are left");
 }

@@ -1,14 +1,14 @@
 //! An episode of many flows, driven by their monitoring periods.
 
-use astraea_cc::{Controller, MSS, Nanos};
-use astraea_policy::state::LENGTH;
-use astraea_policy::{AgentController, Measurement};
-use astraea_sim::{Flow, Interval, Simulation, Stop};
+use astraea_cc::{MSS, Nanos};
+use astraea_policy::{Agent, AgentConfig, Form};
+use astraea_sim::{Flow, Simulation, Stop};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::MultiFlowConfig;
-use super::global::{self, Link};
+use super::driver::{Driver, measure};
+use super::global::{self, Link, NEIGHBOURS};
 use super::observer::{FlowStatistics, Observer};
 use super::reward::RewardTerms;
 use super::scenario::{Scenario, nanos};
@@ -26,12 +26,14 @@ pub struct Decision {
 /// Many flows on one bottleneck.
 pub struct MultiFlow {
     config: MultiFlowConfig,
+    agent: AgentConfig,
     aligned_periods: bool,
+    slot: Nanos,
     rng: Xoshiro256PlusPlus,
     scenario: Scenario,
     link: Link,
     observer: Observer,
-    simulation: Option<Simulation<AgentController>>,
+    simulation: Option<Simulation<Driver>>,
 }
 
 impl MultiFlow {
@@ -41,16 +43,34 @@ impl MultiFlow {
     /// # Errors
     /// If a setting is out of range.
     pub fn new(config: MultiFlowConfig, aligned_periods: bool) -> Result<Self, EnvError> {
+        Self::with_form(config, Form::Paper, aligned_periods)
+    }
+
+    /// As [`new`](MultiFlow::new), with another embedding of the policy than the papers'.
+    ///
+    /// # Errors
+    /// If a setting is out of range.
+    pub fn with_form(config: MultiFlowConfig, form: Form, aligned_periods: bool) -> Result<Self, EnvError> {
         config.validate()?;
+        let agent = AgentConfig { alpha: config.alpha, period: nanos(config.period), ..AgentConfig::new(form) };
         Ok(Self {
             config,
+            agent,
             aligned_periods,
+            slot: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(0),
             scenario: Scenario::default(),
             link: Link::default(),
             observer: Observer::default(),
             simulation: None,
         })
+    }
+
+    /// Records series in slots of that length (ns), for what is measured after an episode.
+    #[must_use]
+    pub(crate) fn recording(mut self, slot: Nanos) -> Self {
+        self.slot = slot;
+        self
     }
 
     /// The settings.
@@ -61,6 +81,24 @@ impl MultiFlow {
     /// The link and the flows of the present episode.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+
+    /// The link as it is now.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// The simulation of the present episode.
+    ///
+    /// # Panics
+    /// Before the first episode.
+    pub(crate) fn simulation_mut(&mut self) -> &mut Simulation<Driver> {
+        self.simulation.as_mut().expect("an episode has begun")
+    }
+
+    /// Largest window of a flow in payload bytes.
+    pub fn window_cap(&self, flow: usize) -> f64 {
+        self.config.window_limit * self.scenario.largest_bdp(flow)
     }
 
     /// Statistics of all flows.
@@ -93,22 +131,28 @@ impl MultiFlow {
         }
         self.scenario = Scenario::draw(&self.config, &mut self.rng);
         let scenario = &self.scenario;
-        let mean_rtt = scenario.flows.iter().map(|f| f.rtt).sum::<f64>() / scenario.flows.len() as f64;
-        let capacity = scenario.capacity();
-        let buffer = scenario.buffer as f64 * 8.0 * capacity / scenario.bandwidth;
-        self.link = Link { capacity, buffer, rtt: mean_rtt };
-        self.observer.reset(scenario.flows.iter().map(|f| f.rtt));
-        let period = self.period();
+        self.observer.reset(scenario.flows.iter().map(|f| (f.rtt, f.neighbour.is_some())));
         // One period more, so that each flow can show what its last action within the episode led to.
-        let simulated = scenario.simulation(self.duration() + period, period, self.aligned_periods);
-        let limit = self.config.window_limit;
-        let controller = |flow: usize| {
-            let bdp = capacity * scenario.flows[flow].rtt / 8.0;
-            AgentController::new(MSS, limit * bdp)
+        let duration = self.duration() + self.period();
+        let simulated = scenario.simulation(duration, self.period(), self.aligned_periods, self.slot);
+        let seed = self.rng.random();
+        let driver = |flow: usize| match scenario.flows[flow].neighbour {
+            None => Driver::Agent(Box::new(Agent::new(self.agent, MSS, self.window_cap(flow)))),
+            Some(scheme) => {
+                let built = astraea_cc::build(scheme, &[], MSS);
+                Driver::Neighbour(Box::new(built.expect("valid settings name schemes that can be built")))
+            }
         };
-        let simulation = Simulation::new(&simulated, self.rng.random(), controller)
-            .expect("an episode drawn from valid settings can be simulated");
+        let simulation =
+            Simulation::new(&simulated, seed, driver).expect("an episode drawn from valid settings can be simulated");
         self.simulation = Some(simulation);
+        self.link = self.link_at(0);
+    }
+
+    /// The link as it is at a time.
+    fn link_at(&self, time: Nanos) -> Link {
+        let scenario = &self.scenario;
+        Link { capacity: scenario.capacity(time), buffer: scenario.buffer_bits(), rtt: scenario.mean_rtt(time) }
     }
 
     /// Runs until a flow asks for an action, at most until `time` (ns). Flows in slow start do not ask.
@@ -117,27 +161,32 @@ impl MultiFlow {
     /// answer. `None`: nobody asks until then.
     pub fn next_decision(&mut self, time: Nanos) -> Option<Decision> {
         let simulation = self.simulation.as_mut()?;
+        let mut asking = None;
         while let Stop::Decision(flow) = simulation.run_until(time) {
             let interval = simulation.take_interval(flow, None);
-            self.observer.record(flow, &measurement(&interval, &simulation.flows()[flow]));
-            if !simulation.flows()[flow].controller().is_starting() {
-                let time = simulation.now();
-                self.note_departures();
-                return Some(Decision { flow, time });
+            let now = simulation.now();
+            let base_rtt = self.scenario.rtt(flow, now);
+            let sender = simulation.flow_mut(flow);
+            let asks = if let Some(agent) = sender.controller_mut().agent_mut() {
+                let asks = agent.end_period(now);
+                self.observer.record(flow, agent.measurement(), base_rtt);
+                if !asks {
+                    // What the agent's rules did to the window may allow it to send.
+                    simulation.pump(flow);
+                }
+                asks
+            } else {
+                self.observer.record(flow, &measure(&interval, sender), base_rtt);
+                false
+            };
+            if asks {
+                asking = Some(Decision { flow, time: now });
+                break;
             }
         }
-        self.note_departures();
-        None
-    }
-
-    /// Tells the observer which flows have left.
-    fn note_departures(&mut self) {
-        let Some(simulation) = &self.simulation else { return };
-        for (index, flow) in simulation.flows().iter().enumerate() {
-            if !flow.is_active() {
-                self.observer.leave(index);
-            }
-        }
+        self.observer.retain(|flow| simulation.flows()[flow].is_active());
+        self.link = self.link_at(self.now());
+        asking
     }
 
     /// Whether a flow has started and not left.
@@ -145,16 +194,22 @@ impl MultiFlow {
         self.simulation.as_ref().is_some_and(|s| s.flows().get(flow).is_some_and(Flow::is_active))
     }
 
-    /// What the policy of a flow sees, shape [`LENGTH`]; see [`astraea_policy::state`].
-    pub fn local_state(&self, flow: usize) -> &[f32; LENGTH] {
-        self.observer.local(flow).values()
+    /// What the policy of a flow sees, shape [`Form::inputs`]; empty for a neighbour.
+    pub fn local_state(&self, flow: usize) -> &[f32] {
+        self.agent(flow).map_or(&[], Agent::state)
     }
 
-    /// Carries out an action in -1..=1 (clipped): equation 3.
+    /// The agent of a flow, if the flow has one.
+    pub fn agent(&self, flow: usize) -> Option<&Agent> {
+        self.simulation.as_ref().and_then(|s| s.flows()[flow].controller().agent())
+    }
+
+    /// Carries out an action in -1..=1 (clipped).
     pub fn act(&mut self, flow: usize, action: f64) {
-        let alpha = self.config.alpha;
-        if let Some(simulation) = &mut self.simulation {
-            simulation.flow_mut(flow).controller_mut().act(action, alpha);
+        if let Some(simulation) = &mut self.simulation
+            && let Some(agent) = simulation.flow_mut(flow).controller_mut().agent_mut()
+        {
+            agent.act(action);
             simulation.pump(flow);
         }
     }
@@ -162,6 +217,16 @@ impl MultiFlow {
     /// The global state, see [`GLOBAL_FEATURES`](super::GLOBAL_FEATURES).
     pub fn global_state(&self) -> [f32; 12] {
         global::encode(self.observer.active(), &self.link)
+    }
+
+    /// Appends the global state, and in a domain with neighbours their number, [`NEIGHBOURS`]; in all
+    /// [`MultiFlowConfig::global_len`] numbers.
+    pub fn write_global_state(&self, to: &mut Vec<f32>) {
+        to.extend_from_slice(&self.global_state());
+        if self.config.neighbours.probability > 0.0 {
+            let neighbours = self.observer.active().filter(|f| f.neighbour).count();
+            to.push(NEIGHBOURS.encode(neighbours as f64 / 10.0));
+        }
     }
 
     /// The reward of the last monitoring periods of all active flows.
@@ -172,19 +237,5 @@ impl MultiFlow {
     /// Statistics of a flow.
     pub fn statistics(&self, flow: usize) -> &FlowStatistics {
         self.observer.statistics(flow)
-    }
-}
-
-fn measurement(interval: &Interval, flow: &Flow<AgentController>) -> Measurement {
-    let bit_rate = |bytes: u64| bytes as f64 * 8e9 / interval.length().max(1) as f64;
-    let controller = flow.controller();
-    Measurement {
-        throughput: bit_rate(interval.acked),
-        latency: interval.rtt_mean().map(|ns| ns / 1e9),
-        latency_min: flow.rtt().min().unwrap_or(0) as f64 / 1e9,
-        loss: bit_rate(interval.lost),
-        in_flight: flow.in_flight() as f64,
-        cwnd: controller.window(),
-        pacing_rate: controller.pacing_rate().unwrap_or(0.0),
     }
 }

@@ -34,6 +34,9 @@ pub const GLOBAL_FEATURES: [Feature; 12] = [
     Feature::log("c", "c in bit/s", 1e5, 1e10),
 ];
 
+/// What follows [`GLOBAL_FEATURES`] for the critic in a domain with neighbours.
+pub const NEIGHBOURS: Feature = Feature::ratio("neighbours", "active flows with schemes of their own / 10", 100.0);
+
 /// Smallest, largest and mean of a quantity; zeros for none.
 fn summary(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
     let (mut n, mut sum, mut low, mut high) = (0.0, 0.0, f64::INFINITY, 0.0_f64);

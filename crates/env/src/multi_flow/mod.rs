@@ -6,19 +6,25 @@
 //! [`MultiFlow::reward`] (shared by all flows) are made.
 
 mod config;
+mod domain;
 mod driven;
+mod driver;
 mod episode;
 mod global;
 mod observer;
 mod parallel;
+mod path;
 mod reward;
 mod scenario;
 
 pub use config::MultiFlowConfig;
+pub use domain::{Changes, Neighbours, Outages, ShortFlows};
 pub use driven::FlowDriven;
 pub use episode::{Decision, MultiFlow};
-pub use global::{GLOBAL_FEATURES, Link};
+pub use global::{GLOBAL_FEATURES, Link, NEIGHBOURS};
 pub use observer::{FlowStatistics, Observer};
 pub use parallel::{AgentStatus, Parallel};
+pub use path::{Path, Steps};
 pub use reward::{Fairness, RewardConfig, RewardTerms};
+pub(crate) use scenario::payload;
 pub use scenario::{FlowDraw, Scenario};

@@ -1,7 +1,7 @@
 //! Statistics of all flows, from which the global state and the reward are made.
 
+use astraea_policy::Measurement;
 use astraea_policy::state::PERIODS;
-use astraea_policy::{LocalState, Measurement};
 
 /// Statistics of a flow over its last monitoring periods; zeros before its first acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,8 +22,10 @@ pub struct FlowStatistics {
     pub pacing_rate: f64,
     /// Payload bytes in flight.
     pub in_flight: f64,
-    /// Base round-trip time in s.
+    /// Base round-trip time in s, as it was at the end of the last period.
     pub base_rtt: f64,
+    /// Whether the flow has a scheme of its own and asks for no action.
+    pub neighbour: bool,
 }
 
 impl FlowStatistics {
@@ -40,7 +42,7 @@ impl FlowStatistics {
         "base_rtt",
     ];
 
-    /// All statistics in the order of [`NAMES`](FlowStatistics::NAMES).
+    /// The numbers in the order of [`NAMES`](FlowStatistics::NAMES).
     pub fn values(&self) -> [f64; 9] {
         [
             self.throughput,
@@ -64,61 +66,65 @@ impl FlowStatistics {
 /// Record of one flow.
 #[derive(Clone, Debug, Default)]
 struct Record {
-    local: LocalState,
     statistics: FlowStatistics,
     /// Throughput of the last periods in a ring.
     throughputs: [f64; PERIODS],
     periods: usize,
-    active: bool,
 }
 
-/// Keeps the local state and the statistics of each flow.
+/// Keeps the statistics of each flow.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     records: Vec<Record>,
+    /// Indices of the active flows, in order.
+    active: Vec<usize>,
 }
 
 impl Observer {
-    /// Starts over with flows of these base round-trip times (s), none of which is active.
-    pub(crate) fn reset(&mut self, base_rtts: impl Iterator<Item = f64>) {
+    /// Starts over with flows of these base round-trip times (s), none of which is active; `true` marks a neighbour.
+    pub(crate) fn reset(&mut self, flows: impl Iterator<Item = (f64, bool)>) {
+        self.active.clear();
         self.records.clear();
-        self.records.extend(base_rtts.map(|base_rtt| Record {
-            statistics: FlowStatistics { base_rtt, ..FlowStatistics::default() },
+        self.records.extend(flows.map(|(base_rtt, neighbour)| Record {
+            statistics: FlowStatistics { base_rtt, neighbour, ..FlowStatistics::default() },
             ..Record::default()
         }));
     }
 
-    /// A monitoring period of a flow has ended. A flow counts from its first acknowledgement on: before, within its
-    /// first round trip, there is nothing to compare with the others.
-    pub(crate) fn record(&mut self, flow: usize, period: &Measurement) {
+    /// A monitoring period of a flow has ended, whose base round-trip time is `base_rtt` (s) now. A flow counts from its
+    /// first acknowledgement on: before, within its first round trip, there is nothing to compare with the others.
+    pub(crate) fn record(&mut self, flow: usize, period: &Measurement, base_rtt: f64) {
         let record = &mut self.records[flow];
         if record.periods == 0 && period.latency.is_none() {
             return;
         }
-        record.active = true;
-        record.local.push(period);
+        if let Err(place) = self.active.binary_search(&flow) {
+            self.active.insert(place, flow);
+        }
         record.throughputs[record.periods % PERIODS] = period.throughput;
         record.periods += 1;
         let seen = &record.throughputs[..record.periods.min(PERIODS)];
         let mean = seen.iter().sum::<f64>() / seen.len() as f64;
         let variance = seen.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / seen.len() as f64;
+        let before = &record.statistics;
         record.statistics = FlowStatistics {
-            // What was delivered, not what the local state repeats: a silent flow delivers nothing.
+            // What was delivered: unlike its policy's state, a silent flow delivers nothing.
             throughput: period.throughput,
             mean_throughput: mean,
             deviation: variance.sqrt(),
-            latency: record.local.latency(),
+            latency: period.latency.unwrap_or(before.latency),
             loss: period.loss,
             cwnd: period.cwnd,
             pacing_rate: period.pacing_rate,
             in_flight: period.in_flight,
-            base_rtt: record.statistics.base_rtt,
+            base_rtt,
+            neighbour: before.neighbour,
         };
     }
 
-    /// A flow has left.
-    pub(crate) fn leave(&mut self, flow: usize) {
-        self.records[flow].active = false;
+    /// Forgets the active flows that have left.
+    pub(crate) fn retain(&mut self, is_there: impl Fn(usize) -> bool) {
+        self.active.retain(|flow| is_there(*flow));
     }
 
     /// Number of flows, active or not.
@@ -131,14 +137,9 @@ impl Observer {
         self.records.is_empty()
     }
 
-    /// Local state of a flow.
-    pub fn local(&self, flow: usize) -> &LocalState {
-        &self.records[flow].local
-    }
-
     /// Whether a flow has had an acknowledgement and not left.
     pub fn is_active(&self, flow: usize) -> bool {
-        self.records[flow].active
+        self.active.binary_search(&flow).is_ok()
     }
 
     /// Statistics of a flow.
@@ -146,9 +147,14 @@ impl Observer {
         &self.records[flow].statistics
     }
 
+    /// Indices of the active flows, in order.
+    pub fn active_flows(&self) -> &[usize] {
+        &self.active
+    }
+
     /// Statistics of the active flows.
     pub fn active(&self) -> impl Iterator<Item = &FlowStatistics> + Clone {
-        self.records.iter().filter(|r| r.active).map(|r| &r.statistics)
+        self.active.iter().map(|flow| &self.records[*flow].statistics)
     }
 }
 
@@ -164,34 +170,37 @@ mod tests {
     #[test]
     fn means_are_over_the_last_five_periods() {
         let mut observer = Observer::default();
-        observer.reset([0.03, 0.04].into_iter());
-        observer.record(1, &period(0.0));
+        observer.reset([(0.03, false), (0.05, true)].into_iter());
+        observer.record(1, &period(0.0), 0.04);
         assert_eq!(observer.active().count(), 0, "nothing has come back yet");
-        observer.record(1, &period(4e6));
+        observer.record(1, &period(4e6), 0.04);
         let statistics = observer.statistics(1);
         assert_eq!((statistics.mean_throughput, statistics.deviation), (4e6, 0.0));
-        assert_eq!(statistics.base_rtt, 0.04);
+        assert_eq!((statistics.base_rtt, statistics.neighbour), (0.04, true));
         for throughput in [100e6, 2e6, 4e6, 4e6, 4e6, 6e6] {
-            observer.record(1, &period(throughput));
+            observer.record(1, &period(throughput), 0.04);
         }
         // 2 4 4 4 6: mean 4, variance 8/5.
         let statistics = observer.statistics(1);
         assert_eq!(statistics.mean_throughput, 4e6);
         assert!((statistics.deviation - 1e6 * 1.6_f64.sqrt()).abs() < 1e-3);
         assert_eq!(observer.active().count(), 1);
-        observer.leave(1);
-        assert_eq!(observer.active().count(), 0);
+        assert_eq!(observer.active_flows(), [1]);
+        observer.record(0, &period(4e6), 0.03);
+        assert_eq!(observer.active_flows(), [0, 1]);
+        observer.retain(|flow| flow != 1);
+        assert!(observer.is_active(0) && !observer.is_active(1));
+        assert_eq!(observer.active().count(), 1);
     }
 
     #[test]
     fn a_silent_period_delivers_nothing() {
         let mut observer = Observer::default();
-        observer.reset(std::iter::once(0.03));
-        observer.record(0, &period(4e6));
-        observer.record(0, &period(0.0));
+        observer.reset(std::iter::once((0.03, false)));
+        observer.record(0, &period(4e6), 0.04);
+        observer.record(0, &period(0.0), 0.04);
         assert_eq!(observer.statistics(0).throughput, 0.0);
         assert_eq!(observer.statistics(0).latency, 0.05);
-        assert_eq!(observer.local(0).throughput(), 4e6, "but the policy sees the last measurement again");
     }
 
     #[test]

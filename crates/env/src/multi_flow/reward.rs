@@ -91,32 +91,35 @@ pub struct RewardTerms {
 
 impl RewardTerms {
     /// Works out the reward of these active flows; all zero if there is none.
+    ///
+    /// Beside neighbours (flows with schemes of their own), throughput and fairness are those of all flows, so that the
+    /// best is to fill the link and to have the fair share of it, no less and no more; loss and stability are those of
+    /// the flows that ask for actions; and latency costs nothing, because the queue is the neighbours'.
     pub fn new<'a>(
         config: &RewardConfig,
         flows: &(impl Iterator<Item = &'a FlowStatistics> + Clone),
         link: &Link,
     ) -> Self {
-        let n = flows.clone().count() as f64;
-        if n == 0.0 {
+        let sums = flows.clone().fold(Sums::default(), Sums::add);
+        if sums.flows == 0.0 {
             return Self::default();
         }
-        let sum = |value: fn(&FlowStatistics) -> f64| flows.clone().map(value).sum::<f64>();
-        let relative_latency = sum(|f| f.latency) / n / base_rtt(flows.clone(), link);
-        let pacing = sum(|f| f.pacing_rate) / link.capacity;
-        let total_throughput = sum(|f| f.mean_throughput);
-        let mean = total_throughput / n;
+        let mean = sums.mean_throughput / sums.flows;
         let squares: f64 = flows.clone().map(|f| (f.mean_throughput - mean) * (f.mean_throughput - mean)).sum();
-        let deviation = (squares / n).sqrt();
+        let deviation = (squares / sums.flows).sqrt();
         let scale = match config.fairness_measure {
-            Fairness::Paper => total_throughput,
+            Fairness::Paper => sums.mean_throughput,
             Fairness::Relative => mean,
         };
+        let relative_latency = sums.latency / sums.flows / base_rtt(flows.clone(), link);
+        let alone = sums.agents == sums.flows;
+        let excess = if alone { (relative_latency - 1.0 - config.tolerance).max(0.0) } else { 0.0 };
         let mut terms = Self {
-            throughput: sum(|f| f.throughput) / link.capacity,
-            latency: (relative_latency - 1.0 - config.tolerance).max(0.0) * pacing,
-            loss: sum(FlowStatistics::loss_ratio) / n,
+            throughput: sums.throughput / link.capacity,
+            latency: excess * sums.pacing_rate / link.capacity,
+            loss: sums.loss_ratio / sums.agents.max(1.0),
             fairness: if scale > 0.0 { deviation / scale } else { 0.0 },
-            stability: sum(|f| if f.mean_throughput > 0.0 { f.deviation / f.mean_throughput } else { 0.0 }) / n,
+            stability: sums.variation / sums.agents.max(1.0),
             total: 0.0,
         };
         let total = config.throughput * terms.throughput
@@ -126,6 +129,35 @@ impl RewardTerms {
             - config.stability * terms.stability;
         terms.total = total.clamp(-config.bound, config.bound);
         terms
+    }
+}
+
+/// Sums over the flows; the last two are over those that ask for actions, `agents` of them.
+#[derive(Default)]
+struct Sums {
+    flows: f64,
+    throughput: f64,
+    mean_throughput: f64,
+    latency: f64,
+    pacing_rate: f64,
+    agents: f64,
+    loss_ratio: f64,
+    variation: f64,
+}
+
+impl Sums {
+    fn add(mut self, flow: &FlowStatistics) -> Self {
+        self.flows += 1.0;
+        self.throughput += flow.throughput;
+        self.mean_throughput += flow.mean_throughput;
+        self.latency += flow.latency;
+        self.pacing_rate += flow.pacing_rate;
+        if !flow.neighbour {
+            self.agents += 1.0;
+            self.loss_ratio += flow.loss_ratio();
+            self.variation += if flow.mean_throughput > 0.0 { flow.deviation / flow.mean_throughput } else { 0.0 };
+        }
+        self
     }
 }
 
@@ -195,6 +227,25 @@ mod tests {
         assert!(near(terms.stability, 0.15));
         // 0.08 - 0.0072 - 0.005 - 0.0025 - 0.0015
         assert!(near(terms.total, 0.0638));
+    }
+
+    #[test]
+    fn a_neighbour_counts_for_fairness_and_not_for_loss() {
+        let mut own = flow(2e7, 0.06);
+        (own.loss, own.deviation) = (4e5, 2e6);
+        let mut neighbour = flow(8e7, 0.06);
+        (neighbour.loss, neighbour.deviation, neighbour.neighbour) = (8e6, 4e7, true);
+        let terms = terms(&RewardConfig::default(), &[own, neighbour]);
+        assert!(near(terms.throughput, 1.0));
+        assert_eq!(terms.latency, 0.0, "twice the base round trip, but not by the own flow");
+        assert!(near(terms.loss, 0.02));
+        assert!(near(terms.stability, 0.1));
+        // Mean 50, deviations 30, sum 100.
+        assert!(near(terms.fairness, 0.3));
+        // 0.1 - 0.02 - 0.006 - 0.001
+        assert!(near(terms.total, 0.073));
+        let terms = super::RewardTerms::new(&RewardConfig::default(), &[neighbour].iter(), &LINK);
+        assert_eq!((terms.loss, terms.stability), (0.0, 0.0), "no own flow");
     }
 
     #[test]

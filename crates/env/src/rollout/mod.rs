@@ -1,0 +1,167 @@
+//! Whole episodes with a policy that is evaluated here: what a learner learns from, and what it is judged by.
+//!
+//! A [`Rollout`] runs episodes of the multi-flow environment to their end on all cores. [`Rollout::run`] explores and
+//! keeps every decision; [`Batch::transitions`] makes n-step transitions of them. [`Rollout::score`] runs given episodes
+//! without noise and measures how fair and how fast they were.
+//!
+//! Episode `i` of iteration `k` depends on the seed, `k`, `i` and the policy alone: results do not depend on the number
+//! of threads, and a run that was interrupted goes on with the next iteration as if nothing had happened.
+
+mod batch;
+mod divergence;
+mod events;
+mod noise;
+mod record;
+mod score;
+mod snapshots;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use astraea_cc::SplitMix64;
+use astraea_policy::{Form, Network, Scratch};
+
+use crate::error::EnvError;
+use crate::multi_flow::{MultiFlow, MultiFlowConfig};
+pub use batch::{Batch, Transitions};
+use record::Record;
+pub use score::{SCORES, Score};
+pub use snapshots::Statistics;
+
+/// A policy under evaluation, with whatever memory it needs for that.
+pub trait Decide {
+    /// The action in -1..=1 for a state.
+    fn action(&mut self, state: &[f32]) -> f32;
+}
+
+/// A network and its working memory.
+pub struct Actor<'a> {
+    network: &'a Network,
+    scratch: Scratch,
+}
+
+impl<'a> Actor<'a> {
+    /// Evaluates this network.
+    pub fn new(network: &'a Network) -> Self {
+        Self { network, scratch: Scratch::default() }
+    }
+}
+
+impl Decide for Actor<'_> {
+    fn action(&mut self, state: &[f32]) -> f32 {
+        self.network.forward(state, &mut self.scratch)
+    }
+}
+
+/// What [`Rollout::run`] is to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Number of the iteration: each has episodes of its own.
+    pub iteration: u64,
+    /// Episodes to run.
+    pub episodes: usize,
+    /// Scale of the exploration noise in units of the action: see [`Rollout::run`].
+    pub noise: f64,
+    /// Whether to keep the statistics of all flows at each decision.
+    pub statistics: bool,
+}
+
+/// Runs episodes of one domain on several threads.
+pub struct Rollout {
+    config: MultiFlowConfig,
+    form: Form,
+    threads: usize,
+    seed: u64,
+}
+
+impl Rollout {
+    /// Episodes of these settings with a policy of that form, on `threads` threads (0: one per core).
+    ///
+    /// # Errors
+    /// If a setting is out of range.
+    pub fn new(config: MultiFlowConfig, form: Form, threads: usize, seed: u64) -> Result<Self, EnvError> {
+        config.validate()?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self { config, form, threads: if threads == 0 { cores } else { threads }, seed })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &MultiFlowConfig {
+        &self.config
+    }
+
+    /// The embedding of the policy.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs episodes with the policy and exploration noise. `policy` is called once on each thread.
+    ///
+    /// The noise of a flow is a first-order autoregressive process with coefficient 0.7, so that it leads somewhere; its
+    /// standard deviation is `noise` times a number drawn for the episode from 0.2 to 1.5. What goes beyond -1..=1 is
+    /// clipped.
+    pub fn run<D: Decide>(&self, policy: impl Fn() -> D + Sync, request: &Request) -> Batch {
+        let worker = || (self.env(0), policy());
+        let records = self.in_parallel(request.episodes, worker, |(env, policy), episode| {
+            let seed = self.episode_seed(request.iteration, episode as u64);
+            env.reset(Some(seed));
+            Record::run(env, policy, request, seed)
+        });
+        Batch::new(records, self.config.global_len(), self.form.inputs())
+    }
+
+    /// Runs the episodes of these seeds without noise and measures them; one score for each, in their order.
+    pub fn score<D: Decide>(&self, policy: impl Fn() -> D + Sync, seeds: &[u64]) -> Vec<Score> {
+        let worker = || (self.env(score::SLOT), policy());
+        self.in_parallel(seeds.len(), worker, |(env, policy), index| {
+            env.reset(Some(seeds[index]));
+            Score::run(env, policy)
+        })
+    }
+
+    fn env(&self, slot: astraea_cc::Nanos) -> MultiFlow {
+        let env = MultiFlow::with_form(self.config.clone(), self.form, false).expect("the settings are valid");
+        env.recording(slot)
+    }
+
+    fn episode_seed(&self, iteration: u64, episode: u64) -> u64 {
+        let mix =
+            |seed: u64, number: u64| SplitMix64::new(seed ^ number.wrapping_mul(0xD1B5_4A32_D192_ED03)).next_u64();
+        mix(mix(self.seed, iteration), episode)
+    }
+
+    /// Does `n` pieces of work, each on the thread that is free next; the results are in the order of the pieces.
+    fn in_parallel<W, T: Send>(
+        &self,
+        n: usize,
+        worker: impl Fn() -> W + Sync,
+        work: impl Fn(&mut W, usize) -> T + Sync,
+    ) -> Vec<T> {
+        let next = AtomicUsize::new(0);
+        let share = || {
+            let mut worker = worker();
+            let mut done = Vec::new();
+            loop {
+                let piece = next.fetch_add(1, Ordering::Relaxed);
+                if piece >= n {
+                    return done;
+                }
+                done.push((piece, work(&mut worker, piece)));
+            }
+        };
+        let mut done = std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..self.threads.min(n)).map(|_| scope.spawn(share)).collect();
+            let mut done = share();
+            for helper in helpers {
+                done.extend(helper.join().expect("an episode does not panic"));
+            }
+            done
+        });
+        done.sort_by_key(|(piece, _)| *piece);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
