@@ -1,16 +1,19 @@
 """The native module: simulator, environments and registries. See `crates/py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "Batch",
     "Cancel",
     "Environment",
     "ParallelEnvironment",
+    "Policy",
+    "Rollout",
     "VectorEnvironment",
     "__version__",
     "bench",
@@ -19,6 +22,8 @@ __all__ = [
     "read_trace",
     "schemes",
     "simulate",
+    "steady_law",
+    "steady_states",
 ]
 
 __version__: str
@@ -36,8 +41,68 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str) -> None:
+def check(config_json: str, policies: Mapping[str, Policy] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
+
+@final
+class Policy:
+    """A policy: a network and what one must know to use it."""
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Policy:
+        """Reads a policy file. ValueError with one line that begins with the path."""
+    @staticmethod
+    def from_bytes(content: bytes) -> Policy:
+        """Reads the content of a policy file. ValueError with one line."""
+    @staticmethod
+    def from_weights(
+        form: str,
+        activation: str,
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        alpha: float | None = None,
+        period: float = 0.03,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Policy:
+        """A policy of these layers, each weights (outputs, inputs) and biases (outputs,).
+
+        `form` is "paper", "pure" or "guided", `activation` that of the hidden units, "relu" or "split"; `alpha` the
+        action scale (None: that of the form), `period` the monitoring period in s, `metadata` further texts for people.
+        ValueError with one line if they make no policy.
+        """
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a policy file, as a whole or not at all. ValueError with one line that begins with the path."""
+    def to_bytes(self) -> bytes:
+        """The content of a policy file; the same policy gives the same bytes."""
+    @property
+    def form(self) -> str:
+        """Name of the form: what the policy sees and what its action does."""
+    @property
+    def activation(self) -> str:
+        """Name of the hidden units' activation."""
+    @property
+    def alpha(self) -> float:
+        """Action scale."""
+    @property
+    def period(self) -> float:
+        """Monitoring period in s."""
+    @property
+    def inputs(self) -> int:
+        """Length of a state."""
+    @property
+    def definition(self) -> str:
+        """What the numbers of a state are, and their order."""
+    @property
+    def metadata(self) -> dict[str, str]:
+        """All metadata as the file has it, in the order of the names."""
+    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
+    def bench(self, batch: int, rounds: int) -> float:
+        """Mean time in s of one evaluation of `batch` states over `rounds` of them, without Python: for benchmarks."""
+    def forward(self, states: ArrayLike) -> NDArray[np.float32]:
+        """Actions (n,) in -1..1 for states (n, inputs); the interpreter lock is released for many.
+
+        The same bits for a state alone and among others, on every processor. ValueError for another shape.
+        """
 
 def read_trace(path: str | PathLike[str]) -> NDArray[np.int64]:
     """Delivery opportunities of a Mahimahi trace within one period, in ns; the last one ends the period.
@@ -51,16 +116,33 @@ def schemes() -> list[dict[str, Any]]:
     Each of params has name, default, min, max, unit and doc.
     """
 
+def steady_states(form_name: str, flows: ArrayLike) -> NDArray[np.float32]:
+    """What policies of the form called `form_name` see of flows at rest, shape (n, inputs).
+
+    `flows` (n, 6): packets/s, queueing delay in s, share of packets lost, mean less smallest round-trip time of a
+    period in s, base round-trip time in s and largest rate seen in packets/s; only "paper" uses the last two.
+    All periods that a policy remembers were alike; the window is rate x round-trip time, in flight and paced.
+    ValueError with one line if there is no such form or the shape is another.
+    """
+
+def steady_law(flows: ArrayLike) -> NDArray[np.float64]:
+    """The guided form's law for flows at rest (see `steady_states`): relative change of the window in a round trip.
+
+    The law hurries on a path that keeps showing no queue, which is not counted: flows at rest have one.
+    """
+
 def simulate(
     config_json: str,
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
+    policies: Mapping[str, Policy] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 
     `controllers` maps flow indices to objects whose `decide(stats: dict) -> dict | None` is called at the end of each
-    monitoring period. The interpreter lock is released meanwhile.
+    monitoring period. The interpreter lock is released meanwhile. `policies` are schemes that a flow may name besides
+    the built-in ones.
 
     The result has:
 
@@ -157,3 +239,85 @@ class ParallelEnvironment:
         """The global state, shape (12,)."""
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Statistics of all flows by name."""
+
+@final
+class Rollout:
+    """Whole episodes of the multi-flow environment with a policy that is evaluated natively, on `threads` threads.
+
+    `config_json` has the settings of the environment and its reward (see the guide to environments); the form
+    ("paper", "pure" or "guided") and alpha say how the policy is embedded. 0 threads: one per core. Episodes depend on
+    `seed`, the iteration and their number alone. ValueError with one line on bad settings.
+    """
+
+    def __new__(cls, config_json: str, form: str, alpha: float, threads: int = 0, seed: int = 0) -> Rollout: ...
+    @property
+    def threads(self) -> int:
+        """Number of threads."""
+    @property
+    def global_size(self) -> int:
+        """Length of a global state: 12, or 13 in a domain with neighbours, whose number comes last."""
+    @property
+    def local_size(self) -> int:
+        """Length of a local state."""
+    def run(self, policy: Policy, iteration: int, episodes: int, noise: float, *, statistics: bool = False) -> Batch:
+        """Runs the episodes of an iteration, with the interpreter lock released.
+
+        The exploration noise of a flow is autoregressive with coefficient 0.7; its standard deviation is `noise` times
+        U(0.2, 1.5), drawn for each episode. With `statistics`, those of all flows are kept for each decision.
+        ValueError with one line on a policy of another form.
+        """
+    def score(self, policy: Policy, seeds: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+        """Runs an episode for each seed, without noise; what was measured, each of shape (seeds,).
+
+        * `jain`: mean Jain index of the throughputs over the 500 ms slots that at least two flows share for their whole
+          length, 1 without any; `jain_own`: the same without neighbours; `shared`: number of those slots;
+        * `utilization`: delivered bytes over what the link could carry while any flow was there;
+        * `rtt_inflation`: mean round-trip time of the flows that ask for actions, in units of the base one;
+        * `queue_delay_ms`: mean wait at the bottleneck;
+        * `loss`: share of the packets that the queue dropped, so without random loss;
+        * `settled`: share of arrivals, departures and changes of the path (those followed by 3 s without another) after
+          which all flows come within 10 % of equal shares (500 ms means) and stay there, NaN if there are none to judge
+          or there are neighbours;
+        * `neighbour_ratio`: mean throughput of a flow that asks over that of a neighbour, NaN without;
+        * `reward`: mean of the built-in reward; `decisions`; `seconds` simulated; `diverged`: 0 or 1.
+        """
+
+@final
+class Batch:
+    """The decisions of the episodes of an iteration, in the order of the episodes and of time."""
+
+    @property
+    def decisions(self) -> int:
+        """Number of decisions."""
+    @property
+    def episodes(self) -> int:
+        """Number of episodes."""
+    @property
+    def diverged(self) -> int:
+        """Episodes that were ended because for 5 s a window stood at its cap, or a flow lost half of what it sent."""
+    @property
+    def reward_mean(self) -> float:
+        """Mean of the built-in reward over the decisions."""
+    @property
+    def seconds(self) -> float:
+        """Simulated time in s."""
+    def rewards(self) -> NDArray[np.float32]:
+        """Built-in reward at the moment of each decision, shape (decisions,)."""
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        """Statistics at the moment of each decision, from which rewards of one's own can be made.
+
+        Of shape (decisions, flows), active flows first, NaN where there is none: `throughput`, `mean_throughput`,
+        `deviation`, `loss`, `pacing_rate` (bit/s), `latency`, `base_rtt` (s), `cwnd`, `in_flight` (bytes), and bool:
+        `active`, `neighbour` (has a scheme of its own). Of shape (decisions,): `time` (s), `capacity` (payload bit/s),
+        `buffer` (payload bits), `rtt` (mean base round-trip time, s).
+        """
+    def transitions(
+        self, gamma: float, n: int, rewards: NDArray[np.float64] | None = None
+    ) -> dict[str, NDArray[np.float32]]:
+        """Transitions of up to n steps: g, s, a, r, g2, s2, discount.
+
+        A step goes from one decision of a flow to its next, one period later, and its reward is the one at the latter
+        moment. Where a flow leaves, its episode ends or its policy is not asked, transitions have fewer steps; where an
+        episode diverged, the discount is 0. `rewards`, one for each decision as `statistics` orders them, replace the
+        built-in ones.
+        """

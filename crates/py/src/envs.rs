@@ -47,6 +47,8 @@ fn statistics<'py>(py: Python<'py>, observer: &Observer) -> PyResult<Bound<'py, 
     let flows = 0..observer.len();
     let table = PyDict::new(py);
     table.set_item("active", PyArray1::from_iter(py, flows.clone().map(|flow| observer.is_active(flow))))?;
+    let neighbours = flows.clone().map(|flow| observer.statistics(flow).neighbour);
+    table.set_item("neighbour", PyArray1::from_iter(py, neighbours))?;
     for (column, name) in FlowStatistics::NAMES.iter().enumerate() {
         let values = flows.clone().map(|flow| observer.statistics(flow).values()[column]);
         table.set_item(name, PyArray1::from_iter(py, values))?;
@@ -182,7 +184,7 @@ impl ParallelEnvironment {
     #[new]
     fn new(settings: &str) -> PyResult<Self> {
         let config = MultiFlowConfig::from_json(settings).map_err(value_error)?;
-        Ok(Self { max_agents: config.flows.high as usize, env: Parallel::new(config).map_err(value_error)? })
+        Ok(Self { max_agents: config.max_agents(), env: Parallel::new(config).map_err(value_error)? })
     }
 
     #[getter]

@@ -1,6 +1,10 @@
 //! The JSON that describes a run: a [`Config`] whose flows also name their schemes.
 
-use astraea_cc::{AnyController, build};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use astraea_cc::AnyController;
+use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
@@ -12,10 +16,14 @@ struct Scheme {
     params: Vec<(String, f64)>,
 }
 
+/// Policies that stand for schemes, by name.
+pub(crate) type Policies = HashMap<String, Arc<Policy>>;
+
 /// A checked configuration with a scheme for each flow.
 pub(crate) struct Job {
     pub(crate) config: Config,
     schemes: Vec<Scheme>,
+    policies: Policies,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as an argument of map_err")]
@@ -25,14 +33,14 @@ pub(crate) fn value_error(error: impl ToString) -> PyErr {
 
 impl Job {
     /// Reads and checks a run; errors are one line each.
-    pub(crate) fn parse(json: &str) -> Result<Self, PyErr> {
+    pub(crate) fn parse(json: &str, policies: Policies) -> Result<Self, PyErr> {
         let mut value: Value = serde_json::from_str(json).map_err(value_error)?;
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| value_error("flows: missing, expected a list"))?;
         let schemes = flows.iter_mut().enumerate().map(|(i, flow)| take_scheme(i, flow)).collect::<Result<_, _>>()?;
         let config: Config = serde_json::from_value(value).map_err(value_error)?;
         config.validate().map_err(value_error)?;
-        let job = Self { config, schemes };
+        let job = Self { config, schemes, policies };
         for flow in 0..job.schemes.len() {
             job.controller(flow)?;
         }
@@ -42,7 +50,12 @@ impl Job {
     /// A fresh controller for a flow.
     pub(crate) fn controller(&self, flow: usize) -> Result<AnyController, PyErr> {
         let Scheme { name, params } = &self.schemes[flow];
-        build(name, params, self.config.flows[flow].mss).map_err(value_error)
+        let mss = self.config.flows[flow].mss;
+        match self.policies.get(name) {
+            Some(_) if !params.is_empty() => Err(value_error(format!("policy {name:?} takes no parameters"))),
+            Some(policy) => Ok(schemes::learned(policy.clone(), mss)),
+            None => schemes::build(name, params, mss).map_err(value_error),
+        }
     }
 }
 

@@ -5,9 +5,12 @@
 
 mod envs;
 mod job;
+mod policy;
 mod results;
+mod rollout;
 mod schemes;
 mod simulate;
+mod steady;
 mod traces;
 
 #[pyo3::pymodule]
@@ -17,9 +20,15 @@ mod _native {
     #[pymodule_export]
     use super::envs::{Environment, ParallelEnvironment, VectorEnvironment};
     #[pymodule_export]
+    use super::policy::Policy;
+    #[pymodule_export]
+    use super::rollout::{Batch, Rollout};
+    #[pymodule_export]
     use super::schemes::schemes;
     #[pymodule_export]
     use super::simulate::{Cancel, bench, check, simulate};
+    #[pymodule_export]
+    use super::steady::{steady_law, steady_states};
     #[pymodule_export]
     use super::traces::read_trace;
 

@@ -1,6 +1,5 @@
 //! The registry of schemes.
 
-use astraea_cc::SCHEMES;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -8,7 +7,7 @@ use pyo3::types::{PyDict, PyList};
 #[pyfunction]
 pub(crate) fn schemes(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    for scheme in SCHEMES {
+    for scheme in astraea_policy::schemes::all() {
         let params = PyList::empty(py);
         for parameter in scheme.parameters {
             let entry = PyDict::new(py);

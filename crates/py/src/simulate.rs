@@ -11,11 +11,19 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::job::{Job, value_error};
+use crate::job::{Job, Policies, value_error};
+use crate::policy::Policy;
 use crate::results::results;
 
 /// Real time between two looks at signals and the cancel flag, at most about twice this.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Policies by the name that the configuration calls them by.
+type PolicyTable<'py> = HashMap<String, Bound<'py, Policy>>;
+
+fn by_name(policies: Option<PolicyTable<'_>>) -> Policies {
+    policies.into_iter().flatten().map(|(name, policy)| (name, policy.get().inner().clone())).collect()
+}
 
 /// A flag that stops running simulations from another thread.
 #[pyclass(frozen, module = "astraea._native")]
@@ -39,23 +47,25 @@ impl Cancel {
 
 /// Checks a configuration without running it.
 #[pyfunction]
-pub(crate) fn check(py: Python<'_>, config_json: &str) -> PyResult<()> {
-    let job = Job::parse(config_json)?;
+#[pyo3(signature = (config_json, policies=None))]
+pub(crate) fn check(py: Python<'_>, config_json: &str, policies: Option<PolicyTable<'_>>) -> PyResult<()> {
+    let job = Job::parse(config_json, by_name(policies))?;
     py.detach(|| Simulation::new(&job.config, 0, |_| AnyController::Manual(manual(&job, 0)))).map_err(value_error)?;
     Ok(())
 }
 
 /// Runs a configuration and returns what happened.
 #[pyfunction]
-#[pyo3(signature = (config_json, seed, controllers=None, cancel=None))]
+#[pyo3(signature = (config_json, seed, controllers=None, cancel=None, policies=None))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     config_json: &str,
     seed: u64,
     controllers: Option<HashMap<usize, Py<PyAny>>>,
     cancel: Option<&Bound<'_, Cancel>>,
+    policies: Option<PolicyTable<'_>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let job = Job::parse(config_json)?;
+    let job = Job::parse(config_json, by_name(policies))?;
     let deciders = controllers.unwrap_or_default();
     if let Some(flow) = deciders.keys().find(|f| job.config.flows.get(**f).is_none_or(|flow| flow.period_ns == 0)) {
         return Err(PyValueError::new_err(format!("controllers: flow {flow} does not exist or has no period_ns")));
@@ -69,7 +79,7 @@ pub(crate) fn simulate<'py>(
 /// Runs a configuration and returns only (simulated s, wall s, packets sent, events): for benchmarks.
 #[pyfunction]
 pub(crate) fn bench(py: Python<'_>, config_json: &str, seed: u64) -> PyResult<(f64, f64, u64, u64)> {
-    let job = Job::parse(config_json)?;
+    let job = Job::parse(config_json, Policies::new())?;
     let mut simulation = new_simulation(&job, seed, |_| false)?;
     py.detach(|| {
         let start = std::time::Instant::now();

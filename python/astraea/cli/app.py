@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from astraea import __version__
-from astraea.cli import bench, report, run, scenarios, schemes, trace
+from astraea.cli import bench, explain, export, models, report, run, scenarios, schemes, trace, train
 
 app = typer.Typer(
     help="Simulate, evaluate and compare congestion-control schemes.",
@@ -19,7 +19,11 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("schemes")(schemes.schemes)
 app.command("scenarios")(scenarios.scenarios)
+app.command("models")(models.models)
 app.command("report")(report.report)
+app.command("explain")(explain.explain)
+app.command("train")(train.train)
+app.command("export")(export.export)
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 

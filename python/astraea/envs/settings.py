@@ -70,25 +70,101 @@ class RewardSettings(TypedDict, total=False):
     """Standard deviation of the throughputs over their sum (eq. 6, default) or over their mean."""
 
 
+class NeighbourSettings(TypedDict, total=False):
+    """Flows of other schemes on the same link; they ask for no action, but they count as flows."""
+
+    probability: float
+    """Probability that an episode has some. Default 0."""
+    schemes: list[str]
+    """Their schemes; each draws one. Default CUBIC and BBR."""
+    flows: int | tuple[int, int]
+    """How many; they arrive and leave as the other flows do, mixed with them at random. Default 1 to 3."""
+
+
+class ChangeSettings(TypedDict, total=False):
+    """A path that changes under the flows; where both change, they change at the same moments."""
+
+    bandwidth: float
+    """Probability that the rate of an episode is drawn again and again. Default 0."""
+    rtt: float
+    """Probability that the base round-trip time is; differences between flows stay as they are. Default 0."""
+    every: Range
+    """Time in s between changes. Default 5 to 15."""
+
+
+class OutageSettings(TypedDict, total=False):
+    """Times in which the link carries nothing."""
+
+    probability: float
+    """Probability that an episode has some. Default 0."""
+    every: Range
+    """Time in s from the end of one to the next. Default 5 to 20."""
+    length: Range
+    """Length in s; log-uniform. Default 0.1 to 3."""
+
+
+class ShortFlowSettings(TypedDict, total=False):
+    """Flows with little to send that come all the time, beside the others, at most 200 in an episode."""
+
+    probability: float
+    """Probability that an episode has some. Default 0."""
+    every: Range
+    """Mean time between arrivals in s; log-uniform. Default 0.3 to 3."""
+    bytes: Range
+    """Payload bytes of each; log-uniform. Default 10 kB to 1 MB."""
+
+
+Scale = Literal["uniform", "log"]
+"""How draws are spread over a range: evenly, or their logarithms evenly."""
+
+
 class MultiFlowSettings(TypedDict, total=False):
     """Settings of `astraea/MultiFlow-v0` and `multi_flow_v0`; the ranges are those of table 3 in Astraea's paper."""
 
     bandwidth: Range
     """Rate of the bottleneck in bit/s on the wire. Default 40e6 to 160e6."""
+    bandwidth_scale: Scale
+    """How the rate is spread. Default "uniform"."""
     rtt: Range
     """Base round-trip time in s. Default 0.01 to 0.14."""
+    rtt_scale: Scale
+    """How the base round-trip time is spread. Default "uniform"."""
     buffer: Range
     """Buffer as a multiple of the bandwidth-delay product; log-uniform. Default 0.1 to 16."""
+    buffer_min_packets: float
+    """Smallest buffer in packets. Default 1."""
+    codel: float
+    """Probability that CoDel manages the queue. Default 0."""
     loss: Range
     """Share of packets lost at random. Default 0."""
+    lossy: float
+    """Probability that an episode loses packets at random. Default 1."""
+    jitter: Range
+    """Largest extra delay of a packet in s, log-uniform; each draws its own from 0 on. Default 10 us to 5 ms."""
+    jittered: float
+    """Probability that an episode has jitter. Default 0."""
+    aggregation: Range
+    """Acknowledgements are sent together, once in so many s; log-uniform. Default 1 to 10 ms."""
+    aggregated: float
+    """Probability that an episode has aggregated acknowledgements. Default 0."""
     flows: int | tuple[int, int]
     """Number of flows of an episode. Default 2 to 5."""
+    flows_scale: Scale
+    """How the number of flows is spread. Default "uniform"."""
     heterogeneous: float
     """Probability that each flow has its own base round-trip time. Default 0.5."""
-    arrival_gap: float
+    arrival_gap: Range
     """Mean time between arrivals in s, exponentially distributed; the first flow starts at once. Default 4."""
-    lifetime: float | None
+    lifetime: Range | None
     """Mean life of a flow in s, exponentially distributed; None: to the end of the episode. Default 20."""
+    short_flows: ShortFlowSettings
+    """Short flows beside the others."""
+    neighbours: NeighbourSettings
+    """Flows of other schemes."""
+    changes: ChangeSettings
+    """Changes of the path."""
+    outages: OutageSettings
+    """Interruptions."""
     duration: float
     """Length of an episode in s. Default 30."""
     period: float

@@ -1,4 +1,4 @@
-"""Schemes by name: those of the native module, and classes in Python files."""
+"""Schemes by name: those of the native module, policies in files, and classes in Python files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from astraea import _native
+from astraea import _native, models
 from astraea.errors import UserError, nearest
 from astraea.scenario.resolve import SchemeSpec
 from astraea.scenario.units import parse_rate, parse_ratio, parse_size, parse_time
@@ -49,17 +49,19 @@ def split(texts: Iterable[str]) -> list[str]:
 
 
 def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
-    """The scheme of "name", "name:param=value,param=value" or "file.py:ClassName", with the file in `directory`.
+    """The scheme of "name", "name:param=value,param=value", "policy.safetensors" or "file.py:ClassName".
 
-    Raises `UserError` for what does not exist, with the nearest name.
+    Files are looked for in `directory`. Raises `UserError` for what does not exist, with the nearest name.
     """
+    if models.SUFFIX in text:
+        return _policy(text, directory)
     if ".py" in text.partition("=")[0]:
         return _python(text, directory)
     name, _, settings = text.partition(":")
     if name not in native():
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
-            "(`astraea schemes` lists them; a controller in Python is file.py:ClassName)"
+            "(`astraea schemes` lists them; a policy is file.safetensors, a controller in Python file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}
@@ -105,6 +107,14 @@ def _number(text: str, unit: str) -> float:
         expected = {SWITCH: "on or off", "1": "a number", "": "a number"}.get(unit, f"a number of {unit}")
         raise ValueError(f'cannot read "{text}"; expected {expected}')
     return number
+
+
+def _policy(text: str, directory: Path) -> SchemeSpec:
+    file, _, rest = text.partition(models.SUFFIX)
+    path = directory / f"{file}{models.SUFFIX}"
+    if rest:
+        raise UserError(f'{path}: a policy takes no parameters, not "{rest}"')
+    return SchemeSpec(text, str(path), {}, policy=models.read(path))
 
 
 def _python(text: str, directory: Path) -> SchemeSpec:

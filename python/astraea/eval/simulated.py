@@ -31,7 +31,12 @@ def simulate(trial: Resolved, cancel: _native.Cancel | None = None) -> dict[str,
         for index, flow in enumerate(trial.flows)
         if flow.scheme.factory is not None
     }
-    return _native.simulate(json.dumps(trial.config), trial.seed, controllers or None, cancel)
+    return _native.simulate(json.dumps(trial.config), trial.seed, controllers or None, cancel, _policies(trial))
+
+
+def _policies(trial: Resolved) -> dict[str, _native.Policy]:
+    schemes = (flow.scheme for flow in trial.flows)
+    return {scheme.name: scheme.policy for scheme in schemes if scheme.policy is not None}
 
 
 def check(trial: Resolved, where: str) -> None:
@@ -43,7 +48,7 @@ def check(trial: Resolved, where: str) -> None:
             f"series; expected at most {MAX_VALUES:.0e}; a longer `record` makes fewer"
         )
     try:
-        _native.check(json.dumps(trial.config))
+        _native.check(json.dumps(trial.config), _policies(trial))
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
 

@@ -58,8 +58,7 @@ def _link(name: str, link: Any) -> str:
         return name
     details = [_capacity(link)]
     if _nonzero(link.get("delay")):
-        delay = link["delay"]
-        details.append("changing delay" if _listed(delay) else f"{_spaced(delay)} one way")
+        details.append(_delay(link["delay"]))
     queue = QUEUES.get(_kind(link.get("queue")), "")
     if link.get("buffer"):
         details.append(f"{queue} buffer {_spaced(link['buffer'])}".strip())
@@ -81,9 +80,19 @@ def _capacity(link: Mapping[str, Any]) -> str:
         return "scheduled rate"
     rate = link.get("rate")
     if isinstance(rate, Mapping):
-        low, high = _spaced(rate.get("low")), _spaced(rate.get("high"))
-        return f"{low} to {high}, redrawn every {_spaced(rate.get('every'))}"
+        return _redrawn(rate)
     return _spaced(rate) if rate else ""
+
+
+def _delay(delay: Any) -> str:
+    if isinstance(delay, Mapping):
+        return f"one way {_redrawn(delay)}"
+    return "changing delay" if _listed(delay) else f"{_spaced(delay)} one way"
+
+
+def _redrawn(rule: Mapping[str, Any]) -> str:
+    low, high, every = (_spaced(rule.get(key)) for key in ("low", "high", "every"))
+    return f"{low} to {high}, redrawn every {every}"
 
 
 def _spaced(value: Any) -> str:

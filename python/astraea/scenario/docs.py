@@ -51,14 +51,14 @@ An unknown key, a missing unit and the like are errors of one line that name the
 
 **Base RTT** of a flow: the propagation delays of the links on its path and on its way back, and twice its
 `extra_delay`. Without a `return_path` the way back has the delays of the path. The time that a packet takes to be sent
-does not count, nor does jitter; of a delay in steps the smallest counts.
+does not count, nor does jitter; of a delay in steps or redrawn the smallest counts.
 
 **bdp**: the link's rate x the *longest* base RTT of the flows that cross it / 8. The rate of a link that changes is
 its mean: of a trace over its length, of a schedule over its `period` or else the whole scenario, of a redrawn rate
 (low + high) / 2. A buffer in time is the rate, likewise, x the time. A limit in bytes is at least one packet, 1500.
 
-**Randomness** of a scenario (starts, redrawn rates) and of its packets (loss, jitter) comes from the trial's seed:
-trial k has the seed `--seed` + k, for every scheme and every point of a sweep.
+**Randomness** of a scenario (starts, redrawn rates and delays) and of its packets (loss, jitter) comes from the trial's
+seed: trial k has the seed `--seed` + k, for every scheme and every point of a sweep.
 
 ## Changing keys from the command line
 
@@ -77,7 +77,7 @@ once, and all paths agree on the order of links (no cycles). With `ends`, the li
 SECTIONS: tuple[tuple[str, str, tuple[type[Table], ...]], ...] = (
     ("Top level", "", (schema.Scenario,)),
     ("`[link.NAME]`", "", (links.Link,)),
-    ("Forms of `rate` and `trace`", "", (links.RandomRate, links.GeneratedTrace)),
+    ("Forms of `rate`, `trace` and `delay`", "", (links.RandomRate, links.GeneratedTrace, links.RandomDelay)),
     (
         "`queue`",
         'A name, `queue = "codel"`, or a table with parameters, `queue = { kind = "codel", target = "10ms" }`.',

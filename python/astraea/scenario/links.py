@@ -30,6 +30,13 @@ MAX_PACKETS, MAX_DURATION = 50_000_000, 24 * 3600 * NS
 """Most opportunities of a trace that is made here, and its greatest length in ns: minutes of work, a file of 500 MB."""
 
 
+def _check_draws(low: float, high: float, every: int) -> None:
+    if high < low:
+        raise ValueError("high must not be below low")
+    if every < NS // 1000:
+        raise ValueError("every must be at least 1ms")
+
+
 class RandomRate(Table):
     """A rate drawn anew, uniformly, at fixed intervals; every trial draws its own."""
 
@@ -39,10 +46,20 @@ class RandomRate(Table):
 
     @model_validator(mode="after")
     def _ordered(self) -> RandomRate:
-        if self.high < self.low:
-            raise ValueError("high must not be below low")
-        if self.every < NS // 1000:
-            raise ValueError("every must be at least 1ms")
+        _check_draws(self.low, self.high, self.every)
+        return self
+
+
+class RandomDelay(Table):
+    """A propagation delay drawn anew, uniformly, at fixed intervals, as where a path is switched."""
+
+    low: Time = key(doc="Smallest delay.", unit="time")
+    high: Time = key(doc="Greatest delay.", unit="time")
+    every: Span = key(doc="Time between draws.", unit="time")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> RandomDelay:
+        _check_draws(self.low, self.high, self.every)
         return self
 
 
@@ -172,8 +189,13 @@ class Link(Table):
         '`{ model = "lte", seed = 1 }` that generates one.',
         unit="file or table",
     )
-    delay: Annotated[Annotated[Time, VALUE] | Annotated[DelaySteps, LIST], by_shape] = key(
-        "0ms", doc='Propagation delay one way, or steps `[["0s", "15ms"], ["15s", "40ms"]]`.', unit="time"
+    delay: Annotated[Annotated[Time, VALUE] | Annotated[DelaySteps, LIST] | Annotated[RandomDelay, TABLE], by_shape] = (
+        key(
+            "0ms",
+            doc='Propagation delay one way, or steps `[["0s", "15ms"], ["15s", "40ms"]]`, or '
+            '`{ low = "10ms", high = "100ms", every = "10s" }` to draw it anew.',
+            unit="time",
+        )
     )
     buffer: BufferLimit = key(
         "1bdp",

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from astraea.scenario.resolve import FlowPlan
 
 
-def link(name: str, link: Link, rate: dict[str, Any], limit: Any) -> dict[str, Any]:
-    """One link; `rate` and `limit` have been worked out."""
-    delay = (
-        {"schedule": [list(step) for step in link.delay]} if isinstance(link.delay, list) else {"constant": link.delay}
-    )
+def link(name: str, link: Link, rate: dict[str, Any], delay: dict[str, Any], limit: Any) -> dict[str, Any]:
+    """One link; `rate`, `delay` and `limit` have been worked out."""
     reorder = link.reorder
     return {
         "name": name,

@@ -1,6 +1,6 @@
 """From a scenario, schemes and a seed to the numbers that the simulator takes.
 
-Everything random that belongs to the experiment and not to a packet (start times, redrawn rates) is drawn
+Everything random that belongs to the experiment and not to a packet (start times, redrawn rates and delays) is drawn
 here, from the seed: one stream of numbers per group of flows and per link, so that changing one of them does
 not change the others.
 """
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from astraea.errors import UserError
-from astraea.scenario import native_form
+from astraea.scenario import native_form, oracle
 from astraea.scenario.flows import Flow
-from astraea.scenario.links import Link, RandomRate
+from astraea.scenario.links import Link, RandomDelay, RandomRate
 from astraea.scenario.schema import Scenario
 from astraea.scenario.units import MTU, NS, Buffer, format_time, parse_time
+
+if TYPE_CHECKING:
+    from astraea import _native
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,14 @@ class SchemeSpec:
     """A congestion-control scheme with its parameters.
 
     `label` is how results name it, `name` how the simulator does, `params` are in SI units. A scheme written
-    in Python has a `factory`, which makes one controller per flow.
+    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`.
     """
 
     label: str
     name: str
     params: Mapping[str, float] = field(default_factory=dict)
     factory: Callable[[], Any] | None = None
+    policy: _native.Policy | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ def resolve(
         "links": [_link(scenario, name, plans, seed=seed, end=end, trace=traces.get(name)) for name in links],
         "flows": flows,
     }
+    oracle.fill(config, [plan.base_rtt_ns for plan in plans])
     return Resolved(config, seed, plans, links)
 
 
@@ -138,7 +143,9 @@ def _extra_delay(flow: Flow, index: int) -> int:
 
 
 def _one_way(link: Link) -> int:
-    """Propagation delay in ns; of a schedule, the smallest."""
+    """Propagation delay in ns; of one that changes, the smallest that there may be."""
+    if isinstance(link.delay, RandomDelay):
+        return link.delay.low
     return min(delay for _, delay in link.delay) if isinstance(link.delay, list) else link.delay
 
 
@@ -167,12 +174,7 @@ def _link(
         rate: dict[str, Any] = {"trace": trace.path}
         mean = trace.mean_rate
     elif isinstance(link.rate, RandomRate):
-        rng = np.random.default_rng([seed, 2**31 + index])
-        draws = rng.uniform(link.rate.low, link.rate.high, -(-end // link.rate.every)).tolist()
-        rate = {
-            "schedule": [[step * link.rate.every, drawn] for step, drawn in enumerate(draws)],
-            "repeat_ns": 0,
-        }
+        rate = {"schedule": _redrawn(link.rate, end, [seed, 2**31 + index]), "repeat_ns": 0}
         mean = (link.rate.low + link.rate.high) / 2
     elif link.schedule is not None:
         rate = {"schedule": [list(step) for step in link.schedule], "repeat_ns": link.period or 0}
@@ -183,7 +185,19 @@ def _link(
         mean = link.rate
     # A link crossed only by acknowledgements has no flow of its own; the longest RTT of all stands in.
     crossing = [plan.base_rtt_ns for plan in plans if index in plan.path] or [plan.base_rtt_ns for plan in plans]
-    return native_form.link(name, link, rate, _limit(link.buffer, mean, max(crossing)))
+    delay: dict[str, Any] = {"constant": link.delay}
+    if isinstance(link.delay, list):
+        delay = {"schedule": [list(step) for step in link.delay]}
+    elif isinstance(link.delay, RandomDelay):
+        steps = _redrawn(link.delay, end, [seed, 2**32 + index])
+        delay = {"schedule": [[time, round(drawn)] for time, drawn in steps]}
+    return native_form.link(name, link, rate, delay, _limit(link.buffer, mean, max(crossing)))
+
+
+def _redrawn(rule: RandomRate | RandomDelay, end: int, stream: Sequence[int]) -> list[tuple[int, float]]:
+    """A rate or delay drawn anew until `end` ns: times and values."""
+    draws = np.random.default_rng(stream).uniform(rule.low, rule.high, -(-end // rule.every)).tolist()
+    return [(step * rule.every, drawn) for step, drawn in enumerate(draws)]
 
 
 def _mean_rate(steps: Sequence[tuple[int, float]], end: int) -> float:

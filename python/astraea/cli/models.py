@@ -1,0 +1,59 @@
+"""`astraea models`: the policies that come with Astraea."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from typing import Any
+
+from astraea import models as shipped
+from astraea.cli.output import Json, out, table, write_json
+
+LONG = ("recipe", "domain", "metrics")
+"""Metadata that are shown as JSON only."""
+
+
+def models(json: Json = False) -> None:
+    """List the shipped policies: form, network, training and results; [b]NAME.md[/b] beside each file is its card.
+
+    Each is a scheme of [b]astraea run --cc[/b] too.
+    """
+    found = [_describe(name) for name in shipped.names()]
+    if json:
+        write_json(found)
+        return
+    columns = ("form", "network", "weights", "period ms", "alpha", "seed", "file")
+    rows = [
+        [
+            f"[b]{entry['name']}[/b]",
+            entry["form"],
+            entry["shape"],
+            str(entry["weights"]),
+            entry["period_ms"],
+            entry["alpha"],
+            entry.get("seed", ""),
+            entry["file"],
+        ]
+        for entry in found
+    ]
+    out().print(table(["policy", *columns], rows))
+
+
+def _describe(name: str) -> dict[str, Any]:
+    """What a policy file says about itself; texts that are JSON as what they mean."""
+    policy, file = shipped.load(name), shipped.path(name)
+    card = file.with_suffix(".md")
+    entry: dict[str, Any] = policy.metadata | {"name": name, "file": str(file)}
+    entry["weights"] = sum(weights.size + bias.size for weights, bias in policy.weights())
+    entry["bytes"] = file.stat().st_size
+    entry["card"] = str(card) if card.is_file() else None
+    for key in LONG:
+        if key in entry:
+            entry[key] = _json(entry[key])
+    return entry
+
+
+def _json(text: str) -> Any:
+    try:
+        return jsonlib.loads(text)
+    except ValueError:
+        return text
