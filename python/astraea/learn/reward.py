@@ -1,0 +1,88 @@
+"""A researcher's own reward: one function over arrays, named in the configuration."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from astraea.errors import UserError, nearest
+
+ACTIVE = "active"
+"""Name of the statistic that says which flows take part."""
+
+
+class Reward:
+    """`function(flows, active, link) -> rewards` from a file, checked whenever it is called.
+
+    For N decisions and F flows, `flows` maps names of statistics to arrays of shape (N, F) with NaN where a flow is not
+    active, `active` is boolean of the same shape, and `link` maps names to arrays of shape (N,). It returns the reward
+    of each decision, shape (N,).
+    """
+
+    def __init__(self, reference: str) -> None:
+        path, _, name = reference.rpartition(":")
+        if not path or not name.isidentifier():
+            raise UserError(f'reward: expected "file.py:function", not "{reference}"')
+        self.path = Path(path)
+        self.name = f"{self.path.name}:{name}"
+        self._function = self._load(name)
+
+    def _load(self, name: str) -> Callable[..., Any]:
+        if not self.path.is_file():
+            raise UserError(f"reward: {self.path}: no such file")
+        # A name of its own, so that no installed package can be meant; registered, as dataclasses and pickle want it.
+        spec = importlib.util.spec_from_file_location(f"astraea_reward_{self.path.stem}", self.path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise UserError(f"reward: {self.path.name}: {self._describe(error)}") from None
+        function: Callable[..., Any] | None = getattr(module, name, None)
+        if not callable(function):
+            functions = [key for key, value in vars(module).items() if callable(value)]
+            raise UserError(f'reward: {self.path.name} has no function "{name}"{nearest(name, functions)}')
+        return function
+
+    def __call__(self, statistics: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Rewards, shape (N,), from the statistics of a batch. `UserError` with one line if the function is wrong."""
+        active = statistics[ACTIVE]
+        flows = {key: value for key, value in statistics.items() if value.ndim == 2 and key != ACTIVE}
+        link = {key: value for key, value in statistics.items() if value.ndim == 1}
+        try:
+            given = self._function(flows, active, link)
+            rewards = np.asarray(given, dtype=np.float64)
+        except Exception as error:
+            raise UserError(f"reward: {self.name}: {self._describe(error)}") from None
+        if rewards.shape != (len(active),):
+            raise UserError(
+                f"reward: {self.name}: returned an array of shape {rewards.shape}, expected ({len(active)},): "
+                "one reward for each decision"
+            )
+        wrong = ~np.isfinite(rewards)
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise UserError(
+                f"reward: {self.name}: {int(wrong.sum())} of {len(rewards)} rewards are not finite numbers, "
+                f"first that of decision {first}: {rewards[first]}"
+            )
+        return rewards
+
+    def _describe(self, error: Exception) -> str:
+        """What went wrong, and the line of the file where it did."""
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, SyntaxError):
+            return f"line {error.lineno}: {error.msg}"
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self.path)
+        ]
+        return f"line {lines[-1]}: {reason}" if lines else reason

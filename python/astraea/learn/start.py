@@ -1,0 +1,108 @@
+"""A training over the native roll-outs, from a configuration and a directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from astraea import __version__, _native
+from astraea.errors import UserError
+from astraea.files import write_whole
+from astraea.learn import config as configuration
+from astraea.learn.config import Config, PolicySettings
+from astraea.learn.log import Entry
+from astraea.learn.loop import Parts, Training
+from astraea.learn.rollouts import Weights
+from astraea.learn.validation import Score
+
+POLICY = "policy.safetensors"
+
+PERIOD = 0.03
+"""Monitoring period in s unless the environment's settings say otherwise."""
+
+
+def training(
+    config: Config, directory: Path, *, device: str, resume: bool, show: Callable[[Entry], None], source: str
+) -> Training:
+    """A training that is ready to run; `UserError` with one line if it cannot be had.
+
+    `source` is the configuration's file, for messages.
+    """
+    rollouts = _rollouts(config, config.environment, f"{source}: environment")
+    grid = _rollouts(config, config.validation_environment(), f"{source}: validation.environment")
+    if (directory / configuration.RESOLVED).exists() and not resume:
+        raise UserError(f"{directory}: holds a training already: --resume goes on with it, or name another --out")
+    parts = Parts(rollouts, grid, _keeper(config, directory, rollouts), show)
+    made = Training(config, directory, parts, device)
+    if resume:
+        made.resume()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be made: {error.strerror}") from None
+    write_whole(directory / configuration.RESOLVED, configuration.to_toml(config).encode())
+    return made
+
+
+class NativeRollouts:
+    """The native roll-outs, for policies as the learner has them."""
+
+    def __init__(self, settings: PolicySettings, environment: dict[str, Any], threads: int, seed: int) -> None:
+        self._settings = settings
+        self._rollout = _native.Rollout(json.dumps(environment), settings.form, settings.alpha, threads, seed)
+
+    @property
+    def global_size(self) -> int:
+        """Values of the global state."""
+        return self._rollout.global_size
+
+    def policy(
+        self, weights: Weights, metadata: dict[str, str] | None = None, period: float = PERIOD
+    ) -> _native.Policy:
+        """The policy of these weights."""
+        activation, layers = weights
+        settings = self._settings
+        return _native.Policy.from_weights(settings.form, activation, layers, settings.alpha, period, metadata)
+
+    def run(
+        self, policy: Weights, iteration: int, episodes: int, noise: float, *, statistics: bool = False
+    ) -> _native.Batch:
+        """See `rollouts.Rollouts`."""
+        return self._rollout.run(self.policy(policy), iteration, episodes, noise, statistics=statistics)
+
+    def score(self, policy: Weights, seeds: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+        """See `rollouts.Rollouts`."""
+        return self._rollout.score(self.policy(policy), seeds)
+
+
+def _rollouts(config: Config, environment: dict[str, Any], where: str) -> NativeRollouts:
+    try:
+        return NativeRollouts(config.policy, environment, config.rollouts.threads, config.seed)
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{where}.{error}") from None
+
+
+def _keeper(config: Config, directory: Path, rollouts: NativeRollouts) -> Callable[[Weights, Score], None]:
+    """Keeps policies with what one must know of them."""
+    about = {
+        "name": config.name,
+        "seed": str(config.seed),
+        "domain": json.dumps(config.environment, sort_keys=True),
+        "recipe": configuration.to_toml(config),
+        "astraea_version": __version__,
+    }
+    period = config.environment.get("period", PERIOD)
+
+    def keep(policy: Weights, score: Score) -> None:
+        metrics = json.dumps({"validation": score.as_dict()}, sort_keys=True)
+        try:
+            rollouts.policy(policy, about | {"metrics": metrics}, period).save(directory / POLICY)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+    return keep
