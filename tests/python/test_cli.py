@@ -42,6 +42,8 @@ def test_version(astraea: Run) -> None:
         [],
         ["run"],
         ["schemes"],
+        ["models"],
+        ["export"],
         ["scenarios"],
         ["report"],
         ["trace"],

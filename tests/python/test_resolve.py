@@ -93,6 +93,26 @@ def test_random_rates_belong_to_the_seed() -> None:
     assert all(16e6 <= rate <= 32e6 for _, rate in first)
 
 
+def test_random_delays_belong_to_the_seed() -> None:
+    settings = ['link.bottleneck.delay={low = "10ms", high = "100ms", every = "5s"}', "flow.0.start.jitter=0ms"]
+    trial = resolved("three-flows", *settings)
+    first = trial.config["links"][0]["delay"]["schedule"]
+    assert first == resolved("three-flows", *settings).config["links"][0]["delay"]["schedule"]
+    assert first != resolved("three-flows", *settings, seed=2).config["links"][0]["delay"]["schedule"]
+    assert [time for time, _ in first] == [step * 5 * S for step in range(40)]
+    assert all(isinstance(delay, int) and 10 * MS <= delay <= 100 * MS for _, delay in first)
+    assert {flow.base_rtt_ns for flow in trial.flows} == {20 * MS}  # the smallest there may be
+
+
+def test_redrawn_rates_and_delays_are_independent() -> None:
+    link = resolved("changing-path").config["links"][0]
+    shares = [
+        [(value - low) / span for _, value in link[key]["schedule"]]
+        for key, low, span in (("rate", 5e6, 95e6), ("delay", 10 * MS, 90 * MS))
+    ]
+    assert max(abs(rate - delay) for rate, delay in zip(*shares, strict=True)) > 0.1
+
+
 def test_starts_with_jitter_belong_to_the_seed() -> None:
     starts = [flow.start_ns for flow in resolved("three-flows").flows]
     assert starts == [flow.start_ns for flow in resolved("three-flows").flows]

@@ -86,7 +86,17 @@ def complaint(directory: Path, text: str) -> str:
             "mine.toml: flow.0.start: a list of times, every and",
         ),
         # Forms
-        ('"15ms"', "{ a = 1 }", "mine.toml: link.bottleneck.delay: expected a value or a list, not {'a': 1}"),
+        ('"15ms"', "{ a = 1 }", "mine.toml: link.bottleneck.delay.a: unknown key; expected one of low, high, every"),
+        (
+            '"15ms"',
+            '{ low = "2ms", high = "1ms", every = "1s" }',
+            "mine.toml: link.bottleneck.delay: high must not be below low",
+        ),
+        (
+            "count = 3",
+            "extra_delay = { a = 1 }",
+            "mine.toml: flow.0.extra_delay: expected a value or a list, not {'a': 1}",
+        ),
         ('"15ms"', '[["0s"]]', "mine.toml: link.bottleneck.delay.0: expected a list of two, not ['0s']"),
         (
             'delay = "15ms"',

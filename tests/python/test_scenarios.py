@@ -10,7 +10,7 @@ from astraea.scenario.resolve import SchemeSpec, TraceFile, resolve
 
 CUBIC = SchemeSpec("cubic", "cubic")
 
-EXPECTED = {
+PAPERS = {
     "three-flows",
     "aurora-unfair",
     "vivace-slow",
@@ -30,6 +30,8 @@ EXPECTED = {
     "dynamic-link",
     "fct",
 }
+OWN = {"ack-jitter", "changing-path", "short-flows"}
+EXPECTED = PAPERS | OWN
 
 
 def test_all_are_there() -> None:
@@ -44,7 +46,7 @@ def test_every_point_resolves(name: str) -> None:
         assert trial.flows
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@pytest.mark.parametrize("name", sorted(PAPERS))
 def test_comment_and_title_name_the_figure(name: str) -> None:
     loaded = document.load(name)
     text = loaded.path.read_text(encoding="utf-8")
@@ -54,6 +56,17 @@ def test_comment_and_title_name_the_figure(name: str) -> None:
     scenario = loaded.validate()
     assert scenario.title
     assert re.search(r"fig\. \d", scenario.source)
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_what_no_paper_has_says_so(name: str) -> None:
+    loaded = document.load(name)
+    text = loaded.path.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert "Of no paper" in text[: text.index("title =")]
+    scenario = loaded.validate()
+    assert scenario.title
+    assert not scenario.source
 
 
 def test_points_of_sweeps() -> None:

@@ -1,0 +1,245 @@
+"""The settings that `bench/policies.py` measures schemes on: scenarios, as the tables of a file, with their seeds."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from astraea.scenario import document
+
+PACKET = 1500
+"""Bytes of a packet on the link."""
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One trial: `raw` is a scenario as its file would have it, `case` tells the settings of a group apart."""
+
+    group: str
+    case: str
+    raw: Raw
+    seed: int
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What the settings of a grid are drawn from. Times in s, rates in bit/s."""
+
+    rate: tuple[float, float]
+    rtt: tuple[float, float]
+    flows: tuple[int, int]
+    gap: tuple[float, float]
+    """Mean time between arrivals (Poisson)."""
+    buffer: tuple[float, float] = (0.1, 16)
+    """In bandwidth-delay products at the mean base RTT, log-uniform."""
+    packets: int = 1
+    """Smallest buffer."""
+    logarithmic: bool = True
+    """Whether rate, RTT and number of flows are log-uniform."""
+    loss: float = 0.0
+    """Largest random loss, on 30 % of the settings."""
+    jitter: float = 0.0
+    """Largest jitter of acknowledgements, on half of the settings."""
+    aggregation: float = 0.0
+    """Largest time between bunches of acknowledgements, on a quarter of the settings; from 1 ms."""
+    codel: float = 0.0
+    """Share of settings with CoDel."""
+    length: float = 60.0
+    """Length of a trial."""
+
+
+TABLE_3 = Domain(rate=(40e6, 160e6), rtt=(0.010, 0.140), flows=(2, 5), gap=(4, 4), logarithmic=False, length=120)
+"""The ranges of Astraea's table 3, with arrivals as `MultiFlow-v0` draws them."""
+
+DECLARED = Domain(
+    rate=(5e6, 1000e6),
+    rtt=(0.005, 0.300),
+    flows=(1, 50),
+    gap=(0.3, 8),
+    packets=5,
+    loss=0.02,
+    jitter=0.005,
+    aggregation=0.010,
+    codel=0.2,
+)
+"""The declared domain of the default policy; neighbours and changes of the path have groups of their own."""
+
+PER_FLOW = 4
+"""Packets that the path and its buffer must hold for each flow, or a setting is drawn again: with fewer in flight a
+loss is only found by a timeout (fast retransmit wants three later packets), whatever the scheme."""
+
+LEAVE = 0.3
+"""Share of a grid's settings in which flows depart: each of them with probability 1/2, after 10 to 30 s."""
+
+
+def _between(rng: np.random.Generator, limits: tuple[float, float], logarithmic: bool) -> float:
+    low, high = limits
+    return float(math.exp(rng.uniform(math.log(low), math.log(high))) if logarithmic else rng.uniform(low, high))
+
+
+def draw(domain: Domain, rng: np.random.Generator) -> Raw:
+    """One setting of a domain."""
+    while True:
+        rate = _between(rng, domain.rate, domain.logarithmic)
+        low, high = domain.flows
+        count = math.floor(_between(rng, (low, high + 1), domain.logarithmic))
+        common = _between(rng, domain.rtt, domain.logarithmic)
+        mixed = rng.random() < 0.5
+        rtts = [_between(rng, domain.rtt, domain.logarithmic) if mixed else common for _ in range(count)]
+        bdp = rate / 8 * float(np.mean(rtts))
+        buffer = max(_between(rng, domain.buffer, True) * bdp, domain.packets * PACKET)
+        if (bdp + buffer) / PACKET >= PER_FLOW * count:
+            break
+    loss = rng.uniform(0, domain.loss) if rng.random() < 0.3 else 0.0
+    jitter = rng.uniform(0, domain.jitter) if rng.random() < 0.5 else 0.0
+    bunches = rng.random() < 0.25
+    aggregate = _between(rng, (0.001, domain.aggregation), True) if bunches and domain.aggregation else 0.0
+    codel = rng.random() < domain.codel
+    # Half of the time at most passes with arrivals, so that all are there for as long again.
+    gap = min(_between(rng, domain.gap, True), domain.length / 2 / count)
+    starts = [0.0, *np.cumsum(rng.exponential(gap, count - 1)).tolist()]
+    leaving = rng.random() < LEAVE
+    lives = [rng.uniform(10, 30) if leaving and rng.random() < 0.5 else domain.length for _ in range(count)]
+    shortest = min(rtts)
+    link = {
+        "rate": f"{rate:.0f}bps",
+        "delay": seconds(shortest / 2),
+        "buffer": f"{round(buffer)}B",
+        "loss": loss,
+        "queue": "codel" if codel else "droptail",
+    }
+    flows = [
+        {
+            "path": ["bottleneck"],
+            "start": seconds(start),
+            "duration": seconds(life),
+            "extra_delay": seconds((rtt - shortest) / 2),
+            "ack": {"aggregate": seconds(aggregate)},
+        }
+        for rtt, start, life in zip(rtts, starts, lives, strict=True)
+        if start < domain.length - 10
+    ]
+    raw = {"duration": seconds(domain.length), "link": {"bottleneck": link}, "flow": flows}
+    return with_jitter(raw, jitter) if jitter else raw
+
+
+def with_jitter(raw: Raw, jitter: float) -> Raw:
+    """The scenario with acknowledgements that cross a link of their own, fast, and delayed by up to `jitter` s."""
+    back = {"rate": "100Gbps", "delay": raw["link"]["bottleneck"]["delay"], "jitter": seconds(jitter)}
+    back["buffer"] = "infinite"
+    flows = [{**flow, "return_path": ["back"]} for flow in raw["flow"]]
+    return {**raw, "link": {**raw["link"], "back": back}, "flow": flows}
+
+
+def seconds(value: float) -> str:
+    """A time in s as a scenario file has it."""
+    return f"{round(value * 1e9)}ns"
+
+
+def shipped(name: str, **changes: Any) -> Raw:
+    """A shipped scenario without its sweep, with some keys changed: `flow__count=10` is flow.count."""
+    found = document.load(name)
+    found.raw.pop("sweep", None)
+    for key, value in changes.items():
+        found.change(key.replace("__", "."), value)
+    return found.raw
+
+
+def _trials(group: str, case: str, raw: Raw, count: int, offset: int) -> Iterator[Setting]:
+    for trial in range(count):
+        yield Setting(group, case, raw, seed=offset + trial + 1)
+
+
+def three_flows(offset: int) -> Iterator[Setting]:
+    yield from _trials("three-flows", "", shipped("three-flows"), 10, offset)
+
+
+def _grid(group: str, domain: Domain, count: int, stream: int, offset: int) -> Iterator[Setting]:
+    for index in range(count):
+        rng = np.random.default_rng([stream, offset, index])
+        yield Setting(group, str(index), draw(domain, rng), seed=offset + index + 1)
+
+
+def training_range(offset: int) -> Iterator[Setting]:
+    yield from _grid("training-range", TABLE_3, 32, 3_001, offset)
+
+
+def validation_grid(offset: int) -> Iterator[Setting]:
+    yield from _grid("validation-grid", DECLARED, 64, 3_002, offset)
+
+
+def test_grid(offset: int) -> Iterator[Setting]:
+    yield from _grid("test-grid", DECLARED, 64, 3_003, offset)
+
+
+def rtt_fairness(offset: int) -> Iterator[Setting]:
+    yield from _trials("rtt-fairness", "", shipped("rtt-fairness"), 5, offset)
+
+
+def many(offset: int) -> Iterator[Setting]:
+    for count in (10, 20, 50):
+        start = {"every": "1s", "jitter": "100ms"}
+        raw = shipped("many-flows", flow__count=count, flow__start=start, flow__duration=f"{count + 30}s")
+        raw |= {"record": "10ms", "duration": f"{count + 30}s"}
+        yield from _trials("many", str(count), raw, 5, offset)
+
+
+def neighbours(offset: int) -> Iterator[Setting]:
+    for other in ("cubic", "bbr"):
+        for count in (1, 2, 4):
+            raw = shipped(
+                "friendliness",
+                flow__competitors__cc=other,
+                flow__competitors__count=count,
+                flow__competitors__duration="100s",
+                flow__test__duration="130s",
+            )
+            yield from _trials("neighbours", f"{count} {other}", raw, 10, offset)
+
+
+def short_flows(offset: int) -> Iterator[Setting]:
+    yield from _trials("short-flows", "", shipped("short-flows"), 5, offset)
+
+
+def jitter(offset: int) -> Iterator[Setting]:
+    for amount in ("2ms", "5ms"):
+        yield from _trials("jitter", amount, shipped("ack-jitter", link__back__jitter=amount), 5, offset)
+
+
+def loss(offset: int) -> Iterator[Setting]:
+    for count in (1, 3):
+        raw = shipped("three-flows", flow__count=count, link__bottleneck__loss="1%")
+        yield from _trials("loss", str(count), raw, 5, offset)
+
+
+def changing(offset: int) -> Iterator[Setting]:
+    for count in (1, 3):
+        yield from _trials("changing", str(count), shipped("changing-path", flow__count=count), 10, offset)
+
+
+def satellite(offset: int) -> Iterator[Setting]:
+    yield from _trials("satellite", "", shipped("satellite"), 5, offset)
+
+
+GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
+    "three-flows": three_flows,
+    "training-range": training_range,
+    "test-grid": test_grid,
+    "validation-grid": validation_grid,
+    "rtt-fairness": rtt_fairness,
+    "many": many,
+    "neighbours": neighbours,
+    "short-flows": short_flows,
+    "jitter": jitter,
+    "loss": loss,
+    "changing": changing,
+    "satellite": satellite,
+}
+"""The settings of each group, from the seed offset."""
+
+GRIDS = ("test-grid", "validation-grid")
+"""Groups that are only measured when they are asked for."""

@@ -1,0 +1,143 @@
+"""Configurations of trainings: what is shipped is valid, and what is wrong is said in one line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astraea.errors import UserError
+from astraea.learn import config
+from astraea.learn.replay import Layout, check_memory
+
+SHIPPED = ("astraea", "astraea-paper", "astraea-pure")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+
+SMALLEST = '[policy]\nform = "pure"\nalpha = 0.1\n[run]\nupdates = 10\n'
+
+
+def read(tmp_path: Path, text: str) -> config.Config:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return config.load(path)
+
+
+def test_shipped_are_found_by_name() -> None:
+    assert tuple(config.names()) == SHIPPED
+    for name in SHIPPED:
+        assert config.load(config.find(name)).name == name
+
+
+def test_the_papers_numbers() -> None:
+    """Tables 3 and 4, and section 4."""
+    paper = config.load(config.find("astraea-paper"))
+    domain, reward = paper.environment, paper.environment["reward"]
+    assert (domain["bandwidth"], domain["rtt"], domain["buffer"]) == ([40e6, 160e6], [0.01, 0.14], [0.1, 16])
+    assert (domain["flows"], domain["period"], paper.policy.alpha) == ([2, 5], 0.03, 0.025)
+    assert [reward[name] for name in ("throughput", "latency", "loss", "fairness", "stability")] == [
+        0.1,
+        0.02,
+        1,
+        0.02,
+        0.01,
+    ]
+    td3 = paper.td3
+    assert (td3.gamma, td3.batch, td3.learning_rate, td3.steps) == (0.98, 192, 0.001, 1)
+    assert (td3.updates_per_second, td3.hidden, paper.policy.hidden) == (20 / 5, (256, 128, 64), (256, 128, 64))
+    assert paper.rollouts.episodes == 4
+
+
+def test_seed_and_name_come_from_outside(tmp_path: Path) -> None:
+    made = read(tmp_path, SMALLEST)
+    assert (made.name, made.seed) == ("mine", 1)
+    assert config.load(tmp_path / "mine.toml", seed=7).seed == 7
+
+
+def test_what_is_written_is_what_was_read(tmp_path: Path) -> None:
+    for name in SHIPPED:
+        made = config.load(config.find(name), seed=5)
+        assert read(tmp_path, config.to_toml(made)) == made
+    odd = SMALLEST + '[environment]\na = "quo\\"te\\n"\nnested = [{x = 1, y = [true, 2.5e-9]}]\n[environment.deep.er]\n'
+    made = read(tmp_path, odd)
+    assert read(tmp_path, config.to_toml(made)) == made
+    (tmp_path / "mine.py").write_text("")
+    made = read(tmp_path, 'reward = "mine.py:f"\n' + SMALLEST)
+    assert made.reward == f"{tmp_path}/mine.py:f"
+    (tmp_path / "sub").mkdir()
+    assert read(tmp_path / "sub", config.to_toml(made)) == made
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("", "gama = 1\n"), 'mine.toml: gama: unknown key; did you mean "name"?'),
+        (("[run]", "[td3]\ngama = 0.9\n[run]"), 'mine.toml: td3.gama: unknown key; did you mean "gamma"?'),
+        (("[run]", "[td3]\ngamma = 1.0\n[run]"), "mine.toml: td3.gamma: expected less than 1, not 1.0"),
+        (("[run]", "[td3]\ngamma = nan\n[run]"), "mine.toml: td3.gamma: expected a finite number, not nan"),
+        (("[run]", "[td3]\nbatch = 2.5\n[run]"), "mine.toml: td3.batch: expected a valid integer, got a number"),
+        (("[run]", "[td3]\nhidden = []\n[run]"), "mine.toml: td3.hidden: expected at least one entry, not []"),
+        (("[run]", "[td3]\nhidden = [64, 0]\n[run]"), "mine.toml: td3.hidden.1: expected greater than or equal to 2"),
+        (("[run]", "[td3]\nreplay = 100\n[run]"), "mine.toml: td3: batch is 256, more than the 100 transitions of"),
+        (("[run]", "[td3]\nwarm_up = 700_000\n[run]"), "mine.toml: td3: warm_up is 700000, more than the 600000"),
+        (('"pure"', '"pur"'), "mine.toml: policy.form: expected 'paper', 'pure' or 'guided', not \"pur\""),
+        (("alpha = 0.1\n", ""), "mine.toml: policy.alpha: this key is required"),
+        (('"pure"', '"paper"\nmonotone = true'), 'policy: the form "paper" has no inputs in which a policy could be'),
+        (("alpha", "monotone = true\nhidden = [5]\nalpha"), "policy: a monotone network needs even numbers of units"),
+        (("", "td3 = 3\n"), "mine.toml: td3: expected a table, not 3"),
+        (("", "environment = 3\n"), "mine.toml: environment: expected a table, not 3"),
+        (("[run]", "[run"), "mine.toml: not valid TOML:"),
+        (("updates = 10", "updates = 0"), "mine.toml: run.updates: expected greater than or equal to 1, not 0"),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    before, after = change
+    text = SMALLEST.replace(before, after) if before else after + SMALLEST
+    with pytest.raises(UserError) as error:
+        read(tmp_path, text)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such configuration file"):
+        config.find(str(tmp_path / "none.toml"))
+    with pytest.raises(UserError, match=r'no configuration "astrea"; did you mean "astraea"\?'):
+        config.find("astrea")
+    (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match=r"mine.toml: is not UTF-8 text"):
+        config.load(tmp_path / "mine.toml")
+
+
+def test_memory_that_no_machine_has() -> None:
+    check_memory(1000, Layout(12, 25))
+    with pytest.raises(UserError, match=r"td3.replay: 1000000000 transitions take 308\.0 GB, more than 80 %"):
+        check_memory(10**9, Layout(12, 25))
+
+
+def rows(model: type[config.Settings], prefix: str = "") -> list[str]:
+    """Each setting as the guide has it: key, default, meaning."""
+    found = []
+    for key, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, config.Settings):
+            continue
+        assert field.description, key
+        default = "required" if field.is_required() else shown(field.default)
+        found.append(f"| `{prefix}{key}` | {default} | {' '.join(field.description.split())} |")
+    return found
+
+
+def shown(value: Any) -> str:
+    if value is None or value in ("", {}):
+        return "none"
+    text = re.sub(r"\(([^)]*?),?\)", r"[\1]", repr(value)) if isinstance(value, tuple) else repr(value)
+    return f"`{str(value).lower() if isinstance(value, bool) else text}`"
+
+
+def test_the_guide_has_all_settings() -> None:
+    page = PAGE.read_text(encoding="utf-8").partition("## Settings")[2]
+    tables = {"": config.Config, "policy.": config.PolicySettings, "rollouts.": config.RolloutSettings}
+    tables |= {"td3.": config.Td3Settings, "validation.": config.ValidationSettings, "run.": config.RunSettings}
+    expected = [row for prefix, model in tables.items() for row in rows(model, prefix)]
+    assert [line for line in page.splitlines() if line.startswith("| `")] == expected, "\n".join(expected)

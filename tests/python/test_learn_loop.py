@@ -1,0 +1,284 @@
+"""The training loop over an environment whose best policy is known."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the extra train is not installed")
+
+from learn_toy import ToyRollouts  # noqa: E402
+
+from astraea.errors import UserError  # noqa: E402
+from astraea.learn import checkpoint  # noqa: E402
+from astraea.learn.config import Config  # noqa: E402
+from astraea.learn.divergence import Divergence  # noqa: E402
+from astraea.learn.loop import Parts, Training  # noqa: E402
+
+
+def config(*, run: dict[str, Any] | None = None, td3: dict[str, Any] | None = None, **others: Any) -> Config:
+    learner = {"hidden": [32, 16], "batch": 64, "gamma": 0.9, "steps": 2, "replays": 4, "replay": 5000, "warm_up": 1000}
+    return Config.model_validate(
+        {
+            "policy": {"form": "pure", "alpha": 0.1, "hidden": [16, 8], "monotone": True},
+            "rollouts": {"episodes": 20},
+            "td3": learner | {"learning_rate": 2e-3, "half_life": 500, "average": 0.99, "centring": 0.2} | (td3 or {}),
+            "validation": {"every": 3, "episodes": 8},
+            "run": {"updates": 400} | (run or {}),
+        }
+        | others
+    )
+
+
+def training(directory: Path, settings: Config | None = None, delay: float = 0.0, entries: Any = None) -> Training:
+    def show(entry: dict[str, Any]) -> None:
+        if entries is not None:
+            entries.append(entry)
+
+    toy = ToyRollouts(delay=delay)
+    directory.mkdir(exist_ok=True)
+    return Training(settings or config(), directory, Parts(toy, toy, lambda *_: None, show))
+
+
+def tensors(value: Any, path: str = "") -> dict[str, Any]:
+    """All leaves of a state by their path."""
+    if isinstance(value, dict):
+        return {k: v for key, item in value.items() for k, v in tensors(item, f"{path}.{key}").items()}
+    if isinstance(value, list | tuple):
+        return {k: v for i, item in enumerate(value) for k, v in tensors(item, f"{path}.{i}").items()}
+    return {path: value}
+
+
+def assert_same(one: Training, other: Training) -> None:
+    """The same state to the bit, wall time aside."""
+    left, right = tensors(one.state()), tensors(other.state())
+    assert left.keys() == right.keys()
+    for name in left.keys() - {".seconds"}:
+        same = (
+            torch.equal(left[name], right[name]) if isinstance(left[name], torch.Tensor) else left[name] == right[name]
+        )
+        assert same, name
+
+
+def test_a_training_that_is_interrupted_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = training(tmp_path / "whole")
+    whole.run()
+    assert 400 <= whole.learner.updates < 450
+    assert whole.iteration > 8
+    for stop_after in (1, 4):  # in the middle of warming up, and of learning
+        directory = tmp_path / f"parts-{stop_after}"
+        rounds = 0
+        while True:
+            # Slow roll-outs: what happens when must not depend on it.
+            part = training(directory, delay=0.02 * rounds)
+            if rounds:
+                part.resume()
+            last = part.iteration + stop_after
+            part.run(stop=lambda part=part, last=last: part.iteration >= last)
+            rounds += 1
+            if part.learner.updates >= 400:
+                break
+        assert rounds > 2
+        assert_same(whole, part)
+
+
+def test_a_time_limit_only_decides_where_it_stops(tmp_path: Path) -> None:
+    part = training(tmp_path / "part", config(run={"updates": 100_000}), delay=0.1)
+    part.run(minutes=0.02)
+    whole = training(tmp_path / "whole", config(run={"updates": 100_000}))
+    whole.run(stop=lambda: whole.iteration >= part.iteration)
+    assert 0 < part.learner.updates < 100_000
+    assert_same(whole, part)
+
+
+def test_learns_and_records(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = []
+    done = training(tmp_path, config(run={"updates": 1500}), entries=entries)
+    done.run()
+    assert done.best is not None
+    scores = [entry["validation.score"] for entry in entries if "validation.score" in entry]
+    assert done.best.score.score == max(scores) > scores[0] + 0.1
+    logged = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert logged == entries
+    iterations = [entry["iteration"] for entry in logged]
+    assert sorted(set(iterations)) == list(range(done.iteration + 1))
+    assert logged[done.iteration]["learner.critic_loss"] > 0
+    assert list((tmp_path / "tensorboard").iterdir())
+
+
+def test_log_goes_on_where_the_checkpoint_is(tmp_path: Path) -> None:
+    first = training(tmp_path)
+    first.run(stop=lambda: first.iteration >= 6)
+    log = tmp_path / "log.jsonl"
+    # As if it had been killed later, in the middle of a line.
+    log.write_text(log.read_text() + '{"iteration": 7}\n{"iteration": 8}\n{"iterat')
+    second = training(tmp_path)
+    second.resume()
+    second.run()
+    logged = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [entry["iteration"] for entry in logged] == list(range(second.iteration + 1))
+    assert "reward" in logged[7]
+
+
+def test_other_settings_cannot_resume(tmp_path: Path) -> None:
+    first = training(tmp_path)
+    first.run(stop=lambda: first.iteration >= 1)
+    longer = training(tmp_path, config(run={"updates": 500}))
+    longer.resume()
+    assert longer.iteration == 1
+    for other in (config(seed=2), config(td3={"gamma": 0.8})):
+        with pytest.raises(UserError, match="other settings or another seed"):
+            training(tmp_path, other).resume()
+
+
+def test_own_reward_is_what_is_learnt(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "def away(flows, active, link):\n"
+        "    assert list(flows) == ['position'] and list(link) == ['scale'] and active.dtype == bool\n"
+        "    assert not active[:, 1].any() and active[:, 0].all()\n"
+        "    return link['scale'] * np.abs(flows['position'][:, 0])\n"
+    )
+    done = training(tmp_path, config(reward=f"{tmp_path}/mine.py:away", run={"updates": 1000}))
+    done.run()
+    # The built-in reward wants x = 0; this one drives it to the end at 2, where the built-in one is -3.
+    final = ToyRollouts().score(done.learner.actor.weights(done.learner.average.value), range(8))
+    assert final["jain"].mean() < -1
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [("estimates", "no policy can be worth more"), ("numbers", "no longer numbers"), ("windows", "windows stay at")],
+)
+def test_divergence_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, reason: str) -> None:
+    run = training(tmp_path, config(run={"updates": 5000}))
+    if what == "windows":
+        monkeypatch.setattr("learn_toy.ToyBatch.diverged", 15)
+    else:
+        with torch.no_grad():
+            run.learner.target_critics.fill_(1e3 if what == "estimates" else float("nan"))
+    with pytest.raises(Divergence, match=reason):
+        run.run()
+    assert run.learner.updates < 5000
+    assert run.best is not None
+
+
+def test_collapsed_validation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = training(tmp_path, config(run={"updates": 50_000}))
+    healthy = ToyRollouts.score
+
+    def score(self: ToyRollouts, policy: Any, seeds: Any) -> Any:
+        measured = dict(healthy(self, policy, seeds))
+        return measured | ({"jain": np.full(8, -2.0)} if run.iteration > 6 else {})
+
+    monkeypatch.setattr(ToyRollouts, "score", score)
+    with pytest.raises(Divergence, match=r"validation score collapsed.* 5 times in a row"):
+        run.run()
+    assert run.best is not None
+    assert run.best.iteration <= 6
+
+
+def test_wait_for_better_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToyRollouts, "rewards", lambda *_: np.zeros(8))
+    run = training(tmp_path, config(run={"updates": 50_000, "patience": 2}))
+    run.run()
+    assert run.iteration == 6
+
+
+SAVER = """
+import os, signal, sys, torch
+from pathlib import Path
+from astraea.learn import checkpoint
+
+directory, point = Path(sys.argv[1]), sys.argv[2]
+save, replace = torch.save, os.replace
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+
+def half(state, file):
+    save(state, file)
+    file.flush()
+    file.truncate(file.tell() // 2)
+    die()
+
+def renamed(*names):
+    replace(*names)
+    die()
+
+checkpoint.save(directory, {"count": 1, "rows": torch.ones(100_000)})
+if point == "writing": torch.save = half
+if point == "written": os.fsync = die
+if point == "synced": os.replace = die
+if point == "renamed": os.replace = renamed
+checkpoint.save(directory, {"count": 2, "rows": torch.ones(100_000)})
+"""
+
+
+@pytest.mark.parametrize(("point", "count"), [("writing", 1), ("written", 1), ("synced", 1), ("renamed", 2)])
+def test_killed_while_saving(tmp_path: Path, point: str, count: int) -> None:
+    run = subprocess.run([sys.executable, "-c", SAVER, tmp_path, point], check=False)
+    assert run.returncode == -signal.SIGKILL
+    state = checkpoint.load(tmp_path)
+    assert state["count"] == count
+    assert (state["rows"] == 1).all()
+    checkpoint.save(tmp_path, {"count": 3})
+    assert checkpoint.load(tmp_path)["count"] == 3
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.pt"]
+
+
+def test_disk_full_while_saving(tmp_path: Path) -> None:
+    """A limit on the size of files fails like a full disk: in the middle of writing."""
+    checkpoint.save(tmp_path, {"count": 1})
+    code = (
+        "import resource, signal, sys, torch\nfrom pathlib import Path\nfrom astraea.learn import checkpoint\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))\n"
+        "try:\n    checkpoint.save(Path(sys.argv[1]), {'count': 2, 'rows': torch.zeros(1_000_000)})\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    expected = f"UserError {checkpoint.path(tmp_path)}: cannot be written: File too large; the one before is kept\n"
+    assert (run.stdout, run.stderr) == (expected, "")
+    assert checkpoint.load(tmp_path)["count"] == 1
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.pt"]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04 cut off"])
+def test_checkpoint_that_is_none(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(UserError, match="there is no checkpoint"):
+        checkpoint.load(tmp_path)
+    checkpoint.save(tmp_path, {})
+    checkpoint.path(tmp_path).write_bytes(content)
+    with pytest.raises(UserError, match="not a readable checkpoint"):
+        checkpoint.load(tmp_path)
+    torch.save({"format": 0}, checkpoint.path(tmp_path))
+    with pytest.raises(UserError, match="not a checkpoint of this version"):
+        checkpoint.load(tmp_path)
+
+
+def test_rollouts_and_updates_overlap(tmp_path: Path) -> None:
+    """Each iteration's roll-outs begin before the updates of the one before."""
+    order: list[str] = []
+    run = training(tmp_path, config(run={"updates": 200}))
+    gather, update = run._gather, run._update
+
+    def gathering(policy: Any, iteration: int, episodes: int) -> Any:
+        order.append(f"roll-outs {iteration}")
+        time.sleep(0.05)
+        return gather(policy, iteration, episodes)
+
+    def updating(gathered: Any) -> None:
+        order.append(f"updates {run.iteration}")
+        update(gathered)
+
+    run._gather, run._update = gathering, updating  # type: ignore[method-assign]
+    run.run()
+    for iteration in range(3, run.iteration):
+        assert order.index(f"roll-outs {iteration + 1}") < order.index(f"updates {iteration}") + 2

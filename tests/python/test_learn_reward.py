@@ -1,0 +1,107 @@
+"""A reward of one's own: what it is given, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astraea.errors import UserError
+from astraea.learn.config import ValidationSettings
+from astraea.learn.reward import Reward
+from astraea.learn.validation import score, values
+
+STATISTICS: dict[str, Any] = {
+    "throughput": np.array([[1e6, np.nan], [2e6, 3e6]], np.float32),
+    "neighbour": np.array([[False, False], [False, True]]),
+    "active": np.array([[True, False], [True, True]]),
+    "capacity": np.array([1e7, 1e7], np.float32),
+}
+
+
+def write(path: Path, body: str) -> str:
+    path.write_text(f"import numpy as np\n\ndef reward(flows, active, link):\n    {body}\n")
+    return f"{path}:reward"
+
+
+def test_it_sees_flows_and_link(tmp_path: Path) -> None:
+    body = "return np.where(active, flows['throughput'], 0).sum(1) / link['capacity'] - flows['neighbour'].sum(1)"
+    rewards = Reward(write(tmp_path / "mine.py", body))(STATISTICS)
+    np.testing.assert_allclose(rewards, [0.1, -0.5])
+    assert rewards.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return 1.0", "mine.py:reward: returned an array of shape (), expected (2,): one reward for each decision"),
+        ("return active", "mine.py:reward: returned an array of shape (2, 2), expected (2,)"),
+        (
+            "return flows['throughput'].sum(1)",
+            "mine.py:reward: 1 of 2 rewards are not finite numbers, first that of decision 0: nan",
+        ),
+        ("return flows['thr']", "mine.py:reward: line 4: KeyError: 'thr'"),
+        ("return np.array(['a', 'b'])", "mine.py:reward: ValueError: could not convert string to float"),
+    ],
+)
+def test_one_line_names_file_and_function(tmp_path: Path, body: str, message: str) -> None:
+    reward = Reward(write(tmp_path / "mine.py", body))
+    with pytest.raises(UserError) as error:
+        reward(STATISTICS)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "reference", "message"),
+    [
+        (None, "mine.py:reward", "mine.py: no such file"),
+        ("", "mine.py", 'expected "file.py:function", not "'),
+        ("", "mine.py:1", 'expected "file.py:function", not "'),
+        ("def rewards(): ...", "mine.py:reward", 'mine.py has no function "reward"; did you mean "rewards"?'),
+        ("reward = 3", "mine.py:reward", 'mine.py has no function "reward"'),
+        ("x = 1\ndef reward(:\n", "mine.py:reward", "mine.py: line 2: invalid syntax"),
+        ("x = 1\nimport astraea.nothing", "mine.py:reward", "mine.py: line 2: ModuleNotFoundError: No module named"),
+    ],
+)
+def test_function_that_cannot_be_had(tmp_path: Path, content: str | None, reference: str, message: str) -> None:
+    if content is not None:
+        (tmp_path / "mine.py").write_text(content)
+    with pytest.raises(UserError) as error:
+        Reward(f"{tmp_path}/{reference}")
+    assert str(error.value).startswith("reward: ")
+    assert message in str(error.value)
+
+
+def measured(**changes: list[float]) -> dict[str, Any]:
+    """Ten perfect episodes, changed."""
+    names = ("jain", "utilization", "rtt_inflation", "settled", "loss", "diverged")
+    perfect = {name: np.full(10, float(name not in ("loss", "diverged"))) for name in names}
+    return perfect | {name: np.array(values) for name, values in changes.items()}
+
+
+def test_validation_score_by_hand() -> None:
+    settings = ValidationSettings(jain=2, utilization=1, settled=0.5, delay=0.1, loss=3, tail=0.25)
+    assert score(settings, measured()).score == pytest.approx(settings.full()) == 3.5
+    of_one = [0.9, *[1.0] * 9]
+    assert values(settings, measured(jain=of_one))[0] == pytest.approx(3.3)
+    assert values(settings, measured(utilization=of_one))[0] == pytest.approx(3.4)
+    assert values(settings, measured(settled=of_one))[0] == pytest.approx(3.45)
+    assert values(settings, measured(rtt_inflation=[1.5, *[1.0] * 9]))[0] == pytest.approx(3.45)
+    assert values(settings, measured(rtt_inflation=[7.0, *[1.0] * 9]))[0] == pytest.approx(3.4)
+    assert values(settings, measured(loss=[0.1, *[0.0] * 9]))[0] == pytest.approx(3.2)
+    # Of ten values the 10th percentile lies nine tenths of the way from the lowest to the one above it.
+    found = score(settings, measured(jain=of_one))
+    assert found.score == pytest.approx(0.75 * (3.5 - 0.02) + 0.25 * (3.3 + 0.9 * 0.2))
+    assert found.jain == pytest.approx(0.99)
+
+
+def test_episodes_without_a_figure() -> None:
+    settings = ValidationSettings()
+    nothing = [float("nan"), *[1.0] * 9]
+    assert values(settings, measured(settled=nothing))[0] == settings.full()
+    assert values(settings, measured(utilization=nothing))[0] == 0
+    assert values(settings, measured(diverged=[1.0, *[0.0] * 9]))[0] == 0
+    assert score(settings, measured(settled=[float("nan")] * 10)).settled == 1

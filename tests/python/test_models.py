@@ -1,0 +1,125 @@
+"""Shipped policies and policies in files on the command line, and their export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from networks import policy
+
+from astraea import _native, export, models
+from astraea.cli import main
+from astraea.errors import UserError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in an empty directory: exit status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of shipped policies with one in it."""
+    directory = tmp_path / "models"
+    directory.mkdir()
+    monkeypatch.setattr(models, "DIRECTORY", directory)
+    policy("guided", "split", (64, 32), name="mine", seed="7", metrics='{"jain": 0.5}', recipe="x = 1").save(
+        directory / "mine.safetensors"
+    )
+    return directory
+
+
+def test_what_is_shipped_is_built_in() -> None:
+    learned = sorted(scheme["name"] for scheme in _native.schemes() if scheme["kind"] == "learned")
+    assert learned == models.names()
+    for name in learned:
+        assert models.load(name).metadata["name"] == name
+        assert models.path(name).with_suffix(".md").is_file(), f"{name} has a card"
+
+
+def test_models(astraea: Run, shipped: Path) -> None:
+    status, out, err = astraea("models")
+    assert (status, err) == (0, "")
+    assert all(text in out for text in ("mine", "guided", "25-64-32-1"))
+    (entry,) = json.loads(astraea("models", "--json")[1])
+    assert (entry["name"], entry["shape"], entry["seed"]) == ("mine", "25-64-32-1", "7")
+    assert (entry["metrics"], entry["recipe"], entry["card"]) == ({"jain": 0.5}, "x = 1", None)
+    assert entry["weights"] == 26 * 64 + 65 * 32 + 33
+    assert entry["file"] == str(shipped / "mine.safetensors")
+
+
+@pytest.mark.usefixtures("shipped")
+def test_unknown_models(astraea: Run) -> None:
+    status, out, err = astraea("export", "mime", "--onnx", "x.onnx")
+    assert (status, out) == (2, "")
+    assert err.startswith('astraea: no policy "mime"; did you mean "mine"? (shipped: mine;')
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"hello", "not a safetensors file"),
+        (b"PK\x03\x04" + bytes(1000), "not a safetensors file"),
+        (policy().to_bytes()[:-3], "truncated"),
+        (policy().to_bytes()[:90], "truncated"),
+        (policy().to_bytes().replace(b'"F32"', b'"I32"', 1), "tensor layer.0.bias is I32, expected F32"),
+        (policy().to_bytes().replace(b'form":"pure', b'form":"poor'), 'form is "poor"'),
+    ],
+)
+def test_a_corrupt_policy_is_one_line(astraea: Run, tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "bad.safetensors").write_bytes(content)
+    for command in (["run", "three-flows", "--cc", "bad.safetensors"], ["export", "bad.safetensors", "--onnx", "x"]):
+        status, out, err = astraea(*command)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"astraea: bad.safetensors: {message}")
+        assert [path.name for path in tmp_path.iterdir()] == (["bad.safetensors"] if content else [])
+
+
+def test_a_policy_is_a_scheme(astraea: Run, tmp_path: Path) -> None:
+    policy("guided").save(tmp_path / "mine.safetensors")
+    settings = ["--set", "duration=3s", "--set", "flow.0.start.every=1s", "--trials", "1", "--no-report"]
+    status, out, err = astraea("run", "three-flows", "--cc", "mine.safetensors,cubic", *settings, "--out", "run")
+    assert (status, "mine.safetensors" in out) == (0, True), err
+    assert list(json.loads(Path("run/results.json").read_text())["summary"]) == ["mine.safetensors", "cubic"]
+    status, _, err = astraea("run", "three-flows", "--cc", "mine.safetensors:alpha=1")
+    assert (status, err) == (2, 'astraea: mine.safetensors: a policy takes no parameters, not ":alpha=1"\n')
+
+
+@pytest.mark.parametrize("activation", ["relu", "split"])
+@pytest.mark.parametrize("hidden", [(), (1,), (7, 4), (256, 128, 64)])
+def test_others_compute_the_same(astraea: Run, tmp_path: Path, activation: str, hidden: tuple[int, ...]) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    made = policy("guided", activation, hidden, name="mine")
+    made.save(tmp_path / "mine.safetensors")
+    status, out, err = astraea("export", "mine.safetensors", "--onnx", "mine.onnx")
+    assert (status, err) == (0, ""), err
+    assert out.startswith("mine.onnx: ")
+    session = onnxruntime.InferenceSession("mine.onnx", providers=["CPUExecutionProvider"])
+    states = np.random.default_rng(3).normal(size=(1000, 25)).astype(np.float32)
+    (actions,) = session.run(["action"], {"states": states})
+    np.testing.assert_allclose(actions, made.forward(states), atol=1e-6, rtol=0)
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["name"] == "mine"
+    assert about["state_definition"] == made.definition
+
+
+def test_export_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r'needs onnx: pip install "astraea\[export\]"'):
+        export.export(policy(), "mine")
