@@ -81,9 +81,9 @@ fn the_first_rises_are_left_alone() {
 }
 
 #[test]
-fn a_base_that_is_not_seen_for_7_s_is_looked_for() {
+fn a_base_that_is_not_seen_for_5_s_is_looked_for() {
     let mut flow = Flow::new();
-    assert_eq!(flow.periods(233, BASE + 5.0), [Verdict::Follow; 233]);
+    assert_eq!(flow.periods(166, BASE + 5.0), [Verdict::Follow; 166]);
     let Verdict::Hold(hold) = flow.period(BASE + 5.0) else { panic!("a drain") };
     close(hold, 0.98 * 80.0);
     flow.periods(6, BASE);
