@@ -21,7 +21,7 @@ def models(json: Json = False) -> None:
     if json:
         write_json(found)
         return
-    columns = ("form", "network", "weights", "period ms", "alpha", "seed", "file")
+    columns = ("form", "network", "weights", "period ms", "alpha", "seed")
     rows = [
         [
             f"[b]{entry['name']}[/b]",
@@ -31,11 +31,11 @@ def models(json: Json = False) -> None:
             entry["period_ms"],
             entry["alpha"],
             entry.get("seed", ""),
-            entry["file"],
         ]
         for entry in found
     ]
     out().print(table(["policy", *columns], rows))
+    out().print(f"files and cards: {shipped.DIRECTORY}", soft_wrap=True)
 
 
 def _describe(name: str) -> dict[str, Any]:
