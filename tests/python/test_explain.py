@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from policies_by_hand import ByHand, guided, linear, monotone_layers
 
-from astraea import _native, explain, models, run
+from astraea import _native, explain, run
 from astraea.cli import main
 from astraea.errors import UserError
 from astraea.explain import figures, grid, model, signs
@@ -308,7 +308,6 @@ def test_flows_rest_where_it_says(form: str, tmp_path: Path) -> None:
     assert 4 < expected < 6
 
 
-@pytest.mark.skipif("astraea" not in models.names(), reason="no policy is shipped yet")
 def test_certificate_of_what_is_shipped() -> None:
     found = certificate(model.load("astraea"))
     assert found["kind"] == "proof", found["signs"]["place"]

@@ -4,8 +4,8 @@ use astraea_cc::{MILLISECOND, Nanos, SECOND};
 
 /// The law and the rules of the guided form. Backlogs and windows are in packets.
 ///
-/// The defaults were chosen by hand on the groups of `bench/policies.py` other than the test grid; the network was trained
-/// around them.
+/// The defaults were chosen by hand on the groups of `bench/policies.py` other than the test grid. The card of a policy says
+/// which ones its network was trained with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
     /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s; it grows with the rate's root.
