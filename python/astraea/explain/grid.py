@@ -172,6 +172,8 @@ def _failure(family: Family, found: Lines, flow: int) -> str:
         return f"{where}: the step crosses zero more than once"
     other = flow if flow < found.ordered.size and not found.ordered[flow] else flow - 1
     pair = " and ".join(f"{family.throughputs[i] / 1e6:.3g}" for i in (other, other + 1))
+    if not found.once[other : other + 2].all():
+        return f"{pair} Mbit/s, {family}: one of them rests at no delay, or at several"
     rests = " and ".join(_ms(found.rest[i]) for i in (other, other + 1))
     return f"{pair} Mbit/s, {family}: they rest at {rests} ms, the faster one not at the smaller delay"
 
