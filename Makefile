@@ -94,6 +94,8 @@ $(UV):
 # Offline and with the group named, so that nothing is installed here that the lock file does not name.
 .venv/.stamp-native: .venv/.stamp-python $(NATIVE_SOURCES)
 	UV_OFFLINE=1 .venv/bin/maturin develop --release --locked --uv --group build
+	cargo build --release --locked --package astraead
+	@install target/release/astraead .venv/bin/astraead
 	@touch $@
 
 # No registry carries a ready-made cargo-deny. Unoptimised it compiles in under a minute and checks in under a second.

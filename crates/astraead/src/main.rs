@@ -1,0 +1,38 @@
+//! `astraead`: what Astraea does on a host, in one file that can be copied to a server.
+//!
+//! One module per subcommand. Whatever the user can correct is one line on standard error and exit status 2, as in the
+//! Python command `astraea`, which hands its host-side subcommands over to this program.
+
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+#[derive(Parser)]
+#[command(name = "astraead", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "there is no command yet")]
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {}
+}
