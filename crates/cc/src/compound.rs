@@ -159,6 +159,10 @@ impl Controller for Compound {
         self.dwnd = self.reno.cwnd().saturating_sub((cwnd / 2).max(MIN_WINDOW * self.mss as u64));
     }
 
+    fn reduces_proportionally(&self) -> bool {
+        true
+    }
+
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.undo = (self.reno.cwnd(), self.dwnd);
         self.reno.on_timeout(now, flight_size);

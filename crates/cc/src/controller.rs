@@ -84,6 +84,12 @@ pub trait Controller {
     /// A recovery period begins.
     fn on_congestion(&mut self, event: &Congestion);
 
+    /// Whether the transport spreads the reduction after a congestion event over a round trip (RFC 9937). Schemes that
+    /// only set a window leave that to it, as in Linux; schemes that pace decide for themselves what leaves when.
+    fn reduces_proportionally(&self) -> bool {
+        false
+    }
+
     /// The retransmission timer expired (RFC 6298): everything in flight is taken to be lost.
     fn on_timeout(&mut self, now: Nanos, flight_size: u64);
 

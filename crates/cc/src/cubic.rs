@@ -225,6 +225,10 @@ impl Controller for Cubic {
         }
     }
 
+    fn reduces_proportionally(&self) -> bool {
+        true
+    }
+
     fn on_timeout(&mut self, _now: Nanos, flight_size: u64) {
         // RFC 5681 §3.1: ssthresh is kept when the same data times out again.
         if !self.timed_out {

@@ -117,6 +117,10 @@ impl Controller for NewReno {
         }
     }
 
+    fn reduces_proportionally(&self) -> bool {
+        true
+    }
+
     fn on_timeout(&mut self, _now: Nanos, flight_size: u64) {
         if !self.timed_out {
             self.reduce(flight_size);

@@ -112,6 +112,10 @@ impl Controller for Vegas {
         self.reno.on_congestion(event);
     }
 
+    fn reduces_proportionally(&self) -> bool {
+        true
+    }
+
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.reno.on_timeout(now, flight_size);
     }

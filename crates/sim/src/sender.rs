@@ -12,6 +12,7 @@ use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Rtt, Signal};
 
 use crate::monitor::Interval;
 use crate::scoreboard::{Scoreboard, Sent, State};
+use crate::sender::reduction::Reduction;
 use crate::source::Source;
 
 /// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
@@ -113,6 +114,8 @@ pub(crate) struct Sender<C> {
     /// Packets of the present congestion event that are still believed lost.
     event_losses: u32,
     in_recovery: bool,
+    /// How the window goes down, for controllers that leave it to the transport.
+    reduction: Option<Reduction>,
     repairs: VecDeque<Repair>,
     next_segment: u32,
     /// Earliest time at which pacing lets the next packet go.
@@ -148,6 +151,7 @@ impl<C: Controller> Sender<C> {
             recovery_end: 0,
             event_losses: 0,
             in_recovery: false,
+            reduction: None,
             repairs: VecDeque::new(),
             next_segment: 0,
             next_send: 0,
@@ -180,7 +184,7 @@ impl<C: Controller> Sender<C> {
     /// Asks the controller for its window and rate.
     #[inline]
     pub(crate) fn refresh(&mut self) {
-        self.cwnd = self.cc.cwnd();
+        self.cwnd = self.reduction.map_or_else(|| self.cc.cwnd(), |reduction| reduction.window());
         self.pacing_rate = self.cc.pacing_rate();
     }
 
@@ -249,6 +253,9 @@ impl<C: Controller> Sender<C> {
         self.last_sent_at = now;
         self.stats.sent += 1;
         self.interval.sent += u64::from(payload);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(u64::from(payload));
+        }
         self.cc.on_sent(now, u64::from(payload), self.in_flight);
         Transmission { number, segment, payload }
     }
@@ -302,6 +309,7 @@ impl<C: Controller> Sender<C> {
 
         self.board.advance();
         let flight_size = self.in_flight + batch.acked;
+        let lost_before = self.stats.lost;
         if self.board.base() < self.acked_end {
             self.detect_losses(now, flight_size);
         } else {
@@ -312,6 +320,7 @@ impl<C: Controller> Sender<C> {
         }
         if self.in_recovery && (self.acked_end > self.recovery_end || self.is_idle()) {
             self.in_recovery = false;
+            self.reduction = None;
         }
         if batch.ce_marked > 0 && newest >= self.recovery_end {
             self.begin_recovery(now, Signal::Ecn, flight_size, stamp.sent_at);
@@ -331,10 +340,14 @@ impl<C: Controller> Sender<C> {
         };
         self.cwnd_limited = false;
         self.cc.on_ack(&ack, &self.rtt);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(batch.acked, self.in_flight, self.stats.lost == lost_before, self.mss);
+        }
     }
 }
 
 mod recovery;
+mod reduction;
 
 #[cfg(test)]
 mod tests;

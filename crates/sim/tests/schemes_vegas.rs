@@ -58,13 +58,13 @@ fn a_flow_keeps_two_to_four_packets_in_the_queue() {
 }
 
 /// So do `n` flows, where each of them has seen the queue empty, or nearly so: here because slow start overflows a
-/// buffer of 30 % of the path, after which the queue drains for a moment.
+/// buffer of 15 % of the path, after which the queue drains for a moment.
 #[test]
 fn flows_keep_two_to_four_packets_each() {
     for (rate, rtt) in [(5e7, 40 * MILLISECOND), (1e8, 30 * MILLISECOND), (1e8, 100 * MILLISECOND)] {
         for n in [2, 4, 8] {
             let starts: Vec<Nanos> = (0..n).map(|flow| flow * 1_234_567).collect();
-            let mut simulation = flows(rate, rtt, 0.3 * path(rate, rtt), &starts, 100);
+            let mut simulation = flows(rate, rtt, 0.15 * path(rate, rtt), &starts, 100);
             let ((low, high), used) = queue(&mut simulation, rate, 80 * SECOND);
             let service = WIRE * 8e9 / rate;
             for flow in 0..n as usize {

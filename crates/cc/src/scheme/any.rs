@@ -101,6 +101,11 @@ impl Controller for AnyController {
     }
 
     #[inline]
+    fn reduces_proportionally(&self) -> bool {
+        each!(self, controller => controller.reduces_proportionally())
+    }
+
+    #[inline]
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         each!(self, controller => controller.on_timeout(now, flight_size));
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use astraea_cc::{Congestion, Controller, Loss, MILLISECOND, Nanos, Signal};
 
+use super::reduction::Reduction;
 use super::{MAX_BACKOFF, MIN_RTO, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
 use crate::scoreboard::{Sent, State};
 
@@ -68,6 +69,8 @@ impl<C: Controller> Sender<C> {
         // Only the last reduction can be taken back, and that is no longer the timeout's.
         self.timeout_end = 0;
         self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
+        self.reduction = (self.in_recovery && self.cc.reduces_proportionally())
+            .then(|| Reduction::new(flight_size, self.cc.cwnd(), self.in_flight, self.mss));
     }
 
     /// A packet that was given up has arrived after all.
@@ -88,6 +91,7 @@ impl<C: Controller> Sender<C> {
     fn undo_recovery(&mut self, now: Nanos) {
         self.recovery_end = self.recovery_start;
         self.in_recovery = false;
+        self.reduction = None;
         self.cc.on_spurious_congestion(now);
     }
 
@@ -187,6 +191,7 @@ impl<C: Controller> Sender<C> {
         self.event_losses = 0;
         // It is repaired in slow start.
         self.in_recovery = false;
+        self.reduction = None;
         self.probe = None;
         self.loss_time = NEVER;
         self.progress_at = now;
