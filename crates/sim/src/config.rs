@@ -37,7 +37,8 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// A problem at a place.
+    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { place: place.into(), problem: problem.into() }
     }
 }
@@ -246,7 +247,7 @@ impl Config {
 }
 
 impl LinkConfig {
-    fn validate(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         self.limit.validate()?;
         self.queue.validate()?;
         self.loss.validate()?;

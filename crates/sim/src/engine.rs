@@ -9,7 +9,7 @@ use crate::link::LinkStats;
 use crate::monitor::Interval;
 use crate::network::{Network, PipeEnd};
 use crate::packet::Packet;
-use crate::record::Recorder;
+use crate::record::{Books, Recorder};
 
 /// Why [`Simulation::run_until`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl<C: Controller> Simulation<C> {
     /// If the configuration is inconsistent or a trace cannot be read.
     pub fn new(config: &Config, seed: u64, mut controller: impl FnMut(usize) -> C) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut network = Network::new(config, seed)?;
+        let mut network = Network::new(&config.links, seed, Books::new(config))?;
         let mut flows = Vec::with_capacity(config.flows.len());
         for (index, flow) in config.flows.iter().enumerate() {
             flows.push(Flow::new(index as u32, config, controller(index), &mut network, seed));

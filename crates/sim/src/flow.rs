@@ -10,6 +10,7 @@ use crate::link::Offer;
 use crate::monitor::Interval;
 use crate::network::{Network, stream_seed};
 use crate::packet::Packet;
+use crate::queue::Packet as _;
 use crate::receiver::{AckState, Completion, Reassembly, is_before};
 use crate::route::Route;
 use crate::sender::{AckBatch, Blocked, NEVER, Sender, Transmission};

@@ -44,6 +44,14 @@ impl Histogram {
         self.total += 1;
     }
 
+    /// Counts what another histogram has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+    }
+
     /// Number of values.
     pub fn total(&self) -> u64 {
         self.total

@@ -20,6 +20,7 @@ mod flow;
 mod histogram;
 pub mod link;
 mod loss;
+pub mod mesh;
 mod monitor;
 mod network;
 mod packet;
@@ -33,7 +34,8 @@ mod sender;
 mod source;
 mod trace;
 
-pub use config::{AckConfig, Config, ConfigError, FlowConfig, LinkConfig, SourceConfig};
+pub use astraea_cc::Nanos;
+pub use config::{AckConfig, Config, ConfigError, DelayConfig, FlowConfig, LinkConfig, ReorderConfig, SourceConfig};
 pub use engine::{Simulation, Stop};
 pub use flow::{Flow, FlowStats};
 pub use histogram::Histogram;

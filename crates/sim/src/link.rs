@@ -14,10 +14,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::config::{DelayConfig, LinkConfig, ReorderConfig};
 use crate::histogram::Histogram;
 use crate::loss::LossModel;
-use crate::packet::Packet;
-use crate::queue::{AnyQueue, Discipline, Limit, Packet as _, QueueConfig, Verdict};
+use crate::queue::{AnyQueue, Discipline, Limit, Packet, QueueConfig, Verdict};
 use crate::rate::Server;
-use crate::record::{Books, SlotCursor};
+use crate::record::{Ledger, SlotCursor};
 
 /// Counters of a link over the whole simulation; sizes in wire bytes.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +64,14 @@ struct Waiting {
     size: u32,
 }
 
-enum Buffer {
+enum Buffer<P> {
     Virtual(Fifo),
     Managed {
-        queue: Box<AnyQueue<Packet>>,
+        queue: Box<AnyQueue<P>>,
         /// Whether a service event is scheduled.
         scheduled: bool,
         /// Scratch space for what the discipline drops at the head.
-        dropped: Vec<Packet>,
+        dropped: Vec<P>,
     },
 }
 
@@ -104,10 +103,11 @@ impl Delay {
     }
 }
 
-pub(crate) struct Link {
+/// A link whose packets are of type `P`: cheap handles, as they are copied on their way.
+pub(crate) struct Link<P> {
     index: usize,
     server: Server,
-    buffer: Buffer,
+    buffer: Buffer<P>,
     limit: Limit,
     delay: Delay,
     loss: LossModel,
@@ -121,7 +121,7 @@ pub(crate) struct Link {
     pub(crate) stats: LinkStats,
 }
 
-impl Link {
+impl<P: Packet + Copy> Link<P> {
     pub(crate) fn new(index: usize, config: &LinkConfig, server: Server, seed: u64) -> Self {
         let buffer = match config.queue {
             QueueConfig::Droptail {} => Buffer::Virtual(Fifo::default()),
@@ -144,19 +144,19 @@ impl Link {
         }
     }
 
-    fn managed(config: &LinkConfig) -> Buffer {
+    fn managed(config: &LinkConfig) -> Buffer<P> {
         let queue = Box::new(config.queue.build(config.limit));
         Buffer::Managed { queue, scheduled: false, dropped: Vec::new() }
     }
 
     /// A packet arrives.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Nanos, packet: Packet, books: &mut Books) -> Offer {
+    pub(crate) fn offer(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
         self.stats.offered += 1;
         if self.loss.lost(&mut self.rng) {
             self.stats.lost += 1;
             books.on_gone(packet);
-            if let Some(recorder) = &mut books.recorder {
+            if let Some(recorder) = books.recorder() {
                 recorder.link_now(self.index, now).lost += 1;
             }
             return Offer::Gone;
@@ -169,7 +169,7 @@ impl Link {
     }
 
     #[inline]
-    fn offer_virtual(&mut self, now: Nanos, packet: Packet, books: &mut Books) -> Offer {
+    fn offer_virtual(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
         self.release(now, books);
         let size = packet.size();
         let start = self.server.begin(now.max(self.free_at));
@@ -190,7 +190,7 @@ impl Link {
 
     /// Forgets the packets of a virtual queue whose transmission has begun by `now`.
     #[inline]
-    pub(crate) fn release(&mut self, now: Nanos, books: &mut Books) {
+    pub(crate) fn release(&mut self, now: Nanos, books: &mut impl Ledger<P>) {
         while let Buffer::Virtual(fifo) = &mut self.buffer
             && let Some(&Waiting { start, enqueued_at, size }) = fifo.waiting.front()
             && start <= now
@@ -201,7 +201,7 @@ impl Link {
         }
     }
 
-    fn offer_managed(&mut self, now: Nanos, packet: Packet, books: &mut Books) -> Offer {
+    fn offer_managed(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
         let Buffer::Managed { queue, .. } = &mut self.buffer else { unreachable!("checked by the caller") };
         match queue.enqueue(now, packet, &mut self.rng) {
             Verdict::Queued => Offer::Queued,
@@ -229,7 +229,7 @@ impl Link {
     }
 
     /// Takes the next packet from a managed queue; returns it with the time at which it will have left.
-    pub(crate) fn serve(&mut self, now: Nanos, books: &mut Books) -> Option<(Packet, Nanos)> {
+    pub(crate) fn serve(&mut self, now: Nanos, books: &mut impl Ledger<P>) -> Option<(P, Nanos)> {
         let Buffer::Managed { queue, scheduled, dropped } = &mut self.buffer else { return None };
         *scheduled = false;
         let packet = queue.dequeue(now, dropped);
@@ -246,7 +246,7 @@ impl Link {
     }
 
     /// Gives the scratch space back, so that dropping at the head does not allocate.
-    fn keep_scratch(&mut self, mut victims: Vec<Packet>) {
+    fn keep_scratch(&mut self, mut victims: Vec<P>) {
         victims.clear();
         if let Buffer::Managed { dropped, .. } = &mut self.buffer {
             *dropped = victims;
@@ -254,21 +254,21 @@ impl Link {
     }
 
     #[inline]
-    fn count_service(&mut self, start: Nanos, wait: Nanos, size: u32, books: &mut Books) {
+    fn count_service(&mut self, start: Nanos, wait: Nanos, size: u32, books: &mut impl Ledger<P>) {
         self.stats.served += 1;
         self.stats.served_bytes += u64::from(size);
         self.stats.wait_sum += wait;
         self.stats.waits.add(wait);
-        if let Some(recorder) = &mut books.recorder {
+        if let Some(recorder) = books.recorder() {
             recorder.service(&mut self.starts, self.index, start, wait, size);
         }
     }
 
     #[inline]
-    fn drop_one(&mut self, now: Nanos, packet: Packet, books: &mut Books) {
+    fn drop_one(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) {
         self.stats.dropped += 1;
         books.on_gone(packet);
-        if let Some(recorder) = &mut books.recorder {
+        if let Some(recorder) = books.recorder() {
             recorder.link_now(self.index, now).dropped += 1;
         }
     }

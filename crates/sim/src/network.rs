@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use astraea_cc::Nanos;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{ConfigError, LinkConfig};
 use crate::event::{Event, EventQueue};
 use crate::link::{Link, Offer};
 use crate::packet::Packet;
-use crate::record::{Books, Recorder};
+use crate::queue;
+use crate::record::{Books, Ledger};
 
 /// What a packet meets at the end of a delay line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,17 +26,17 @@ pub(crate) enum PipeEnd {
 }
 
 /// A FIFO delay line.
-struct Pipe {
+struct Pipe<P> {
     end: PipeEnd,
-    packets: VecDeque<(Nanos, Packet)>,
+    packets: VecDeque<(Nanos, P)>,
     last_arrival: Nanos,
 }
 
 /// A packet that was held back behind a link.
-struct Stray {
+struct Stray<P> {
     order: u64,
     end: PipeEnd,
-    packet: Packet,
+    packet: P,
 }
 
 /// Where a delay line begins.
@@ -52,21 +53,21 @@ pub(crate) enum Origin {
 /// the constant part in ns, and the links whose varying delay is added).
 pub(crate) type PipeKey = (PipeEnd, Origin, Nanos, Vec<usize>);
 
-pub(crate) struct Network {
+/// Links and delay lines for packets of type `P`, with `B` keeping account of them.
+pub(crate) struct Network<P = Packet, B = Books> {
     pub(crate) now: Nanos,
     pub(crate) events: EventQueue,
-    pub(crate) links: Vec<Link>,
-    pub(crate) books: Books,
-    pipes: Vec<Pipe>,
+    pub(crate) links: Vec<Link<P>>,
+    pub(crate) books: B,
+    pipes: Vec<Pipe<P>>,
     pipe_of: BTreeMap<PipeKey, u32>,
     strays: BinaryHeap<Reverse<(Nanos, u64)>>,
-    stray_packets: BTreeMap<u64, Stray>,
+    stray_packets: BTreeMap<u64, Stray<P>>,
 }
 
-impl Network {
-    pub(crate) fn new(config: &Config, seed: u64) -> Result<Self, ConfigError> {
-        let links = config
-            .links
+impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
+    pub(crate) fn new(links: &[LinkConfig], seed: u64, books: B) -> Result<Self, ConfigError> {
+        let links = links
             .iter()
             .enumerate()
             .map(|(index, link)| {
@@ -79,10 +80,7 @@ impl Network {
             now: 0,
             events: EventQueue::default(),
             links,
-            books: Books {
-                recorder: Recorder::new(config.slot_ns, config.duration_ns, config.flows.len(), config.links.len()),
-                gone: vec![0; config.flows.len()],
-            },
+            books,
             pipes: Vec::new(),
             pipe_of: BTreeMap::new(),
             strays: BinaryHeap::new(),
@@ -111,7 +109,7 @@ impl Network {
 
     /// Puts a packet on a delay line; it arrives at `arrival`, or with its predecessor if that is later. Returns when.
     #[inline]
-    pub(crate) fn push(&mut self, pipe: u32, arrival: Nanos, packet: Packet) -> Nanos {
+    pub(crate) fn push(&mut self, pipe: u32, arrival: Nanos, packet: P) -> Nanos {
         let line = &mut self.pipes[pipe as usize];
         let arrival = arrival.max(line.last_arrival);
         line.last_arrival = arrival;
@@ -124,7 +122,7 @@ impl Network {
 
     /// Takes the packet at the head of a delay line, whose event is the present one, and schedules the next.
     #[inline]
-    pub(crate) fn arrive(&mut self, pipe: u32) -> (PipeEnd, Packet) {
+    pub(crate) fn arrive(&mut self, pipe: u32) -> (PipeEnd, P) {
         let line = &mut self.pipes[pipe as usize];
         let (_, packet) = line.packets.pop_front().expect("a scheduled delay line is not empty");
         match line.packets.front() {
@@ -135,7 +133,7 @@ impl Network {
     }
 
     /// Holds a packet back until `arrival`, off the delay line, so that others can overtake it. Returns `arrival`.
-    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: Packet) -> Nanos {
+    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: P) -> Nanos {
         let order = self.stray_packets.last_key_value().map_or(0, |(k, _)| k + 1);
         let end = self.pipes[pipe as usize].end;
         self.strays.push(Reverse((arrival, order)));
@@ -145,7 +143,7 @@ impl Network {
     }
 
     /// Takes the held-back packet whose event is the present one.
-    pub(crate) fn arrive_stray(&mut self) -> (PipeEnd, Packet) {
+    pub(crate) fn arrive_stray(&mut self) -> (PipeEnd, P) {
         self.events.pop();
         let Reverse((_, order)) = self.strays.pop().expect("a stray event has its packet");
         let stray = self.stray_packets.remove(&order).expect("a stray has its packet");
@@ -155,7 +153,7 @@ impl Network {
 
     /// Offers a packet to a link.
     #[inline]
-    pub(crate) fn offer(&mut self, link: u32, packet: Packet) -> Offer {
+    pub(crate) fn offer(&mut self, link: u32, packet: P) -> Offer {
         let now = self.now;
         let link_ref = &mut self.links[link as usize];
         let offer = link_ref.offer(now, packet, &mut self.books);
@@ -178,7 +176,9 @@ impl Network {
             link.release(self.now, &mut self.books);
         }
     }
+}
 
+impl Network {
     /// Data packets between senders and receivers: on delay lines (which include those in virtual queues), held back,
     /// or in managed queues (which must not hold acknowledgements).
     pub(crate) fn data_packets(&self) -> usize {

@@ -48,12 +48,6 @@ impl Packet {
     pub(crate) fn is_ack(&self) -> bool {
         self.flags & Self::ACK != 0
     }
-
-    /// Whether a queue marked it.
-    #[inline]
-    pub(crate) fn is_marked(&self) -> bool {
-        self.flags & Self::CONGESTION_EXPERIENCED != 0
-    }
 }
 
 impl queue::Packet for Packet {
@@ -76,6 +70,11 @@ impl queue::Packet for Packet {
     #[inline]
     fn mark_ce(&mut self) {
         self.flags |= Self::CONGESTION_EXPERIENCED;
+    }
+
+    #[inline]
+    fn is_marked(&self) -> bool {
+        self.flags & Self::CONGESTION_EXPERIENCED != 0
     }
 
     #[inline]

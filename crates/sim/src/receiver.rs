@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use astraea_cc::Nanos;
 
 use crate::packet::Packet;
+use crate::queue::Packet as _;
 
 /// A message (or a whole sized flow) that the receiver has in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use astraea_cc::Nanos;
 
+use crate::config::Config;
 use crate::packet::Packet;
 
 /// What a flow did in one slot.
@@ -65,7 +66,15 @@ pub struct Recorder {
     now: SlotCursor,
 }
 
-/// What the network writes down as it goes.
+/// What keeps account of a network's packets.
+pub(crate) trait Ledger<P> {
+    /// A packet was lost or dropped.
+    fn on_gone(&mut self, packet: P);
+    /// The time series, if there are any.
+    fn recorder(&mut self) -> Option<&mut Recorder>;
+}
+
+/// What the simulated network writes down as it goes.
 pub(crate) struct Books {
     pub(crate) recorder: Option<Recorder>,
     /// Data packets that the network lost or dropped, by flow.
@@ -73,11 +82,25 @@ pub(crate) struct Books {
 }
 
 impl Books {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            recorder: Recorder::new(config.slot_ns, config.duration_ns, config.flows.len(), config.links.len()),
+            gone: vec![0; config.flows.len()],
+        }
+    }
+}
+
+impl Ledger<Packet> for Books {
     #[inline]
-    pub(crate) fn on_gone(&mut self, packet: Packet) {
+    fn on_gone(&mut self, packet: Packet) {
         if !packet.is_ack() {
             self.gone[packet.flow as usize] += 1;
         }
+    }
+
+    #[inline]
+    fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_mut()
     }
 }
 

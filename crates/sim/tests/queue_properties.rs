@@ -32,6 +32,9 @@ impl Packet for Item {
     fn mark_ce(&mut self) {
         self.marked = true;
     }
+    fn is_marked(&self) -> bool {
+        self.marked
+    }
     fn enqueued_at(&self) -> u64 {
         self.enqueued
     }

@@ -42,6 +42,8 @@ pub trait Packet {
     fn ecn_capable(&self) -> bool;
     /// Sets "congestion experienced"; called for capable packets only.
     fn mark_ce(&mut self);
+    /// Whether "congestion experienced" is set.
+    fn is_marked(&self) -> bool;
     /// When the packet entered the queue it is in.
     fn enqueued_at(&self) -> Nanos;
     /// Stamps the packet on entry.

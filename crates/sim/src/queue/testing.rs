@@ -39,6 +39,10 @@ impl Packet for TestPacket {
         assert!(self.ecn, "a packet that is not capable was marked");
         self.marked = true;
     }
+
+    fn is_marked(&self) -> bool {
+        self.marked
+    }
     fn enqueued_at(&self) -> Nanos {
         self.enqueued
     }

@@ -1,0 +1,80 @@
+//! What is emulated: the simulator's links, and the flows' ways through them.
+
+use astraea_sim::{ConfigError, LinkConfig, Nanos};
+
+/// Flows that addresses can tell apart.
+pub const MOST_FLOWS: usize = 65_000;
+
+/// The way of a flow's packets, as in the simulator's [`FlowConfig`](astraea_sim::FlowConfig).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// Indices of the links from sender to receiver, in order; may be empty.
+    pub path: Vec<usize>,
+    /// Indices of the links on the way back; empty for a pure delay equal to that of `path`.
+    pub return_path: Vec<usize>,
+    /// One-way delay in ns of this flow alone, on the way out and on the way back.
+    pub extra_delay_ns: Nanos,
+}
+
+/// Which route a packet takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// By the last 16 bits of the sender's address; packets of unknown addresses are dropped and counted.
+    #[default]
+    ByAddress,
+    /// All take the first.
+    Single,
+}
+
+/// An emulation.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The links, as the simulator takes them. Rates count IP bytes.
+    pub links: Vec<LinkConfig>,
+    /// One route for each flow.
+    pub routes: Vec<Route>,
+    /// How packets find their route.
+    pub routing: Routing,
+    /// Length of a slot of the time series in ns; 0 records none.
+    pub slot_ns: Nanos,
+    /// How long the series are, in ns. The emulation runs until it is stopped.
+    pub duration_ns: Nanos,
+    /// Seed of the links' random streams, as in the simulator.
+    pub seed: u64,
+    /// The emulation is unfaithful if one packet in a thousand is later than this, in ns.
+    pub lateness_limit_ns: Nanos,
+    /// Keep a log of every packet for [`Running::take_log`](crate::Running::take_log).
+    pub log: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            links: Vec::new(),
+            routes: Vec::new(),
+            routing: Routing::ByAddress,
+            slot_ns: 0,
+            duration_ns: 0,
+            seed: 1,
+            lateness_limit_ns: 2_000_000,
+            log: false,
+        }
+    }
+}
+
+impl Config {
+    /// Checks what the simulator's links do not.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        if self.routes.is_empty() || self.routes.len() > MOST_FLOWS {
+            let problem = format!("there are {}, expected 1 to {MOST_FLOWS}", self.routes.len());
+            return Err(ConfigError::new("routes", problem));
+        }
+        Ok(())
+    }
+
+    /// Whether no link is crossed in both directions, so that each direction can have a thread of its own.
+    pub(crate) fn is_separable(&self) -> bool {
+        let out: std::collections::BTreeSet<_> = self.routes.iter().flat_map(|route| &route.path).collect();
+        !self.routes.iter().flat_map(|route| &route.return_path).any(|link| out.contains(link))
+    }
+}

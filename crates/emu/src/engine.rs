@@ -1,0 +1,227 @@
+//! The loop that moves packets: read what has arrived, let the model say when each packet is due, deliver what is.
+
+use std::io::IoSlice;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use astraea_sim::mesh::{Mesh, Parcel};
+use astraea_sim::{Histogram, Nanos};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+
+use crate::clock::{monotonic, sleep_until, thread_cpu, timespec};
+use crate::config::Routing;
+use crate::device::Tun;
+use crate::live::Live;
+use crate::packet::{Egress, Headers, Outlet, Store};
+
+/// Shortest time between two wake-ups in ns. Deliveries are late by half of it on average; more often would spend the
+/// core on waking up, and meet the kernel's limit for real-time threads, which stops them for 50 ms in every second.
+const TICK: Nanos = 50_000;
+
+/// Longest sleep in ns, after which the wish to stop is noticed.
+const LONGEST_SLEEP: Nanos = 50_000_000;
+
+/// Packets that are read between two deliveries.
+const READS: usize = 64;
+
+/// Time between two updates of the live figures in ns.
+const PUBLISH: Nanos = 20_000_000;
+
+/// The way from one device to the other, as one of an engine's inputs.
+pub(crate) struct Direction {
+    pub(crate) from: Arc<Tun>,
+    pub(crate) to: Arc<Tun>,
+    /// Whether these are packets from senders to receivers.
+    pub(crate) forward: bool,
+    /// Index of the first flow's path in the model.
+    pub(crate) first_path: usize,
+}
+
+/// What an engine counts, beside the model.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) lateness: Histogram,
+    pub(crate) unrouted: u64,
+    pub(crate) refused: u64,
+    pub(crate) cpu_ns: Nanos,
+    pub(crate) wakeups: u64,
+    /// Whether the thread had real-time priority.
+    pub(crate) realtime: bool,
+}
+
+/// One thread's share of an emulation.
+pub(crate) struct Engine {
+    pub(crate) mesh: Mesh,
+    pub(crate) tally: Tally,
+    directions: Vec<Direction>,
+    egress: Vec<Egress>,
+    store: Store,
+    flows: usize,
+    routing: Routing,
+    epoch: Nanos,
+    live: Arc<Live>,
+    published: Nanos,
+}
+
+/// Writes to a device and keeps the account.
+struct Writer<'a> {
+    device: &'a Tun,
+    refused: &'a mut u64,
+}
+
+impl Outlet for Writer<'_> {
+    #[inline]
+    fn write(&mut self, parts: &[IoSlice<'_>]) {
+        // The kernel refuses packets only if the device is down or memory is short.
+        if self.device.write(parts).is_err() {
+            *self.refused += 1;
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        mesh: Mesh,
+        directions: Vec<Direction>,
+        flows: usize,
+        routing: Routing,
+        epoch: Nanos,
+        live: Arc<Live>,
+    ) -> Self {
+        let egress = directions.iter().map(|_| Egress::default()).collect();
+        let (store, tally) = (Store::default(), Tally::default());
+        Self { mesh, tally, directions, egress, store, flows, routing, epoch, live, published: 0 }
+    }
+
+    /// Works until `stop` is set.
+    pub(crate) fn run(&mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Relaxed) {
+            let woken = monotonic();
+            self.tally.wakeups += 1;
+            let more = self.read();
+            let now = monotonic();
+            self.advance(now - self.epoch);
+            self.publish(now);
+            let done = monotonic();
+            // A tenth of the time is left to others whatever the load.
+            sleep_until((woken + TICK).max(done + (done - woken) / 9));
+            if !more {
+                self.wait(monotonic());
+            }
+        }
+        self.tally.cpu_ns = thread_cpu();
+    }
+
+    /// Sleeps until a packet arrives or is due.
+    fn wait(&mut self, now: Nanos) {
+        let due = self.mesh.next_event().map_or(Nanos::MAX, |at| at + self.epoch);
+        if due <= now {
+            return;
+        }
+        let timeout = timespec((due - now).min(LONGEST_SLEEP));
+        let mut inputs: Vec<PollFd<'_>> =
+            self.directions.iter().map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN)).collect();
+        // An interrupted wait is a short one.
+        let _ = ppoll(&mut inputs, Some(timeout), None);
+    }
+
+    /// Takes what has arrived; returns whether there may be more.
+    fn read(&mut self) -> bool {
+        let mut more = false;
+        for index in 0..self.directions.len() {
+            let mut reads = 0;
+            while reads < READS {
+                match self.directions[index].from.read(self.store.read_buffer()) {
+                    Ok(length) => self.arrive(index, length),
+                    Err(Errno::EINTR) => {}
+                    // Nothing waits; any other error means that the device has gone, and nothing will come any more.
+                    Err(_) => break,
+                }
+                reads += 1;
+            }
+            more |= reads == READS;
+        }
+        more
+    }
+
+    /// Sends a packet that was read on its way, segment by segment.
+    fn arrive(&mut self, index: usize, length: usize) {
+        let Some(arrival) = self.store.accept(length) else {
+            self.tally.unrouted += 1;
+            return;
+        };
+        let now = monotonic() - self.epoch;
+        self.advance(now);
+        let direction = &self.directions[index];
+        let path = self.route(direction, &arrival.headers).map(|flow| direction.first_path + flow);
+        for segment in 0..arrival.segments {
+            let (id, size, payload) = self.store.segment(&arrival, segment);
+            let Some(path) = path else {
+                self.store.discard(id);
+                self.tally.unrouted += u64::from(segment == 0);
+                continue;
+            };
+            let mut parcel = Parcel::new(id, path as u32, size);
+            parcel.flow = arrival.headers.flow;
+            parcel.payload = payload;
+            parcel.ecn_capable = arrival.headers.ecn_capable;
+            parcel.marked = arrival.headers.marked;
+            self.mesh.offer(now, parcel);
+        }
+        for gone in self.mesh.take_gone() {
+            self.store.discard(gone.id);
+        }
+    }
+
+    /// The flow of a packet.
+    fn route(&self, direction: &Direction, headers: &Headers) -> Option<usize> {
+        if self.routing == Routing::Single {
+            return Some(0);
+        }
+        let sender = if direction.forward { headers.source } else { headers.destination };
+        let flow = usize::from(sender as u16).checked_sub(1)?;
+        (flow < self.flows).then_some(flow)
+    }
+
+    /// Lets the model's time pass, and delivers what is due.
+    fn advance(&mut self, now: Nanos) {
+        let Self { mesh, tally, directions, egress, store, flows, epoch, .. } = self;
+        let mut delivered = false;
+        mesh.advance(now, |due, parcel| {
+            delivered = true;
+            let flows = *flows;
+            let index = directions
+                .iter()
+                .position(|d| (d.first_path..d.first_path + flows).contains(&(parcel.path as usize)))
+                .expect("every path belongs to a direction");
+            let mut writer = Writer { device: &directions[index].to, refused: &mut tally.refused };
+            let segment = store.take(parcel.id);
+            tally.lateness.add((monotonic() - *epoch).saturating_sub(due));
+            egress[index].push(store, segment, parcel.marked, &mut writer);
+        });
+        if delivered {
+            for (egress, direction) in egress.iter_mut().zip(directions) {
+                egress.flush(store, &mut Writer { device: &direction.to, refused: &mut tally.refused });
+            }
+        }
+        for gone in mesh.take_gone() {
+            store.discard(gone.id);
+        }
+    }
+
+    /// Makes the present figures visible to other threads, now and then.
+    fn publish(&mut self, now: Nanos) {
+        if now < self.published + PUBLISH {
+            return;
+        }
+        self.published = now;
+        self.live.publish(&mut self.mesh);
+    }
+
+    /// Packets that are still on their way.
+    pub(crate) fn on_the_way(&self) -> usize {
+        self.store.len()
+    }
+}

@@ -1,0 +1,134 @@
+//! An emulation between two devices, from start to report.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use astraea_sim::Nanos;
+use astraea_sim::mesh::{Mesh, Passage, Path};
+
+use crate::clock::{keep_time, monotonic};
+use crate::config::Config;
+use crate::device::Tun;
+use crate::engine::{Direction, Engine};
+use crate::error::Error;
+use crate::live::{Live, LiveLink};
+use crate::report::Report;
+
+/// An emulation that runs on threads of its own until it is stopped or dropped.
+pub struct Running {
+    config: Config,
+    epoch: Nanos,
+    stop: Arc<AtomicBool>,
+    live: Arc<Live>,
+    threads: Vec<JoinHandle<Engine>>,
+}
+
+impl Running {
+    /// Moves packets between the senders' and the receivers' device from now on; time 0 of the links is now.
+    ///
+    /// # Errors
+    /// If the configuration is inconsistent, a trace cannot be read, or no thread can be started.
+    pub fn start(config: Config, senders: Tun, receivers: Tun) -> Result<Self, Error> {
+        config.validate()?;
+        let flows = config.routes.len();
+        let (senders, receivers) = (Arc::new(senders), Arc::new(receivers));
+        let live = Arc::new(Live::new(config.links.len()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let out = |first_path| Direction {
+            from: Arc::clone(&senders),
+            to: Arc::clone(&receivers),
+            forward: true,
+            first_path,
+        };
+        let back = |first_path| Direction {
+            from: Arc::clone(&receivers),
+            to: Arc::clone(&senders),
+            forward: false,
+            first_path,
+        };
+        let (mut paths_out, mut paths_back) = (Vec::new(), Vec::new());
+        for route in &config.routes {
+            let delay_of = if route.return_path.is_empty() { route.path.clone() } else { vec![] };
+            let extra_ns = route.extra_delay_ns;
+            paths_out.push(Path { links: route.path.clone(), delay_of: vec![], extra_ns });
+            paths_back.push(Path { links: route.return_path.clone(), delay_of, extra_ns });
+        }
+        let mesh = |paths: &[Path]| {
+            let mut mesh = Mesh::new(&config.links, paths, config.slot_ns, config.duration_ns, config.seed)?;
+            if config.log {
+                mesh.keep_log();
+            }
+            Ok::<_, Error>(mesh)
+        };
+        let parts = if config.is_separable() {
+            vec![(mesh(&paths_out)?, vec![out(0)]), (mesh(&paths_back)?, vec![back(0)])]
+        } else {
+            paths_out.extend(paths_back);
+            vec![(mesh(&paths_out)?, vec![out(0), back(flows)])]
+        };
+        let epoch = monotonic();
+        let mut running = Self { epoch, stop, live, threads: Vec::new(), config };
+        for (mesh, directions) in parts {
+            let live = Arc::clone(&running.live);
+            let engine = Engine::new(mesh, directions, flows, running.config.routing, epoch, live);
+            running.spawn(engine)?;
+        }
+        Ok(running)
+    }
+
+    fn spawn(&mut self, mut engine: Engine) -> Result<(), Error> {
+        let stop = Arc::clone(&self.stop);
+        let work = move || {
+            engine.tally.realtime = keep_time();
+            engine.run(&stop);
+            engine
+        };
+        let builder = std::thread::Builder::new().name("emulator".into());
+        self.threads.push(builder.spawn(work).map_err(|error| Error::system("starting a thread", error))?);
+        Ok(())
+    }
+
+    /// Time 0 of the links on the monotonic clock, in ns.
+    pub fn epoch(&self) -> Nanos {
+        self.epoch
+    }
+
+    /// A link's counters, at most some tens of milliseconds old.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn link(&self, link: usize) -> LiveLink {
+        self.live.link(link)
+    }
+
+    /// What happened to packets since the last call, if [`Config::log`] is set. Departures are known ahead of their
+    /// time, so lines are not in order.
+    pub fn take_log(&self) -> Vec<Passage> {
+        self.live.take_log()
+    }
+
+    /// Stops. What is still on its way is lost; the devices go.
+    ///
+    /// # Panics
+    /// If a thread of the emulation has panicked.
+    pub fn stop(mut self) -> Report {
+        self.stop.store(true, Ordering::Relaxed);
+        let join = |thread: JoinHandle<Engine>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let mut engines: Vec<Engine> = self.threads.drain(..).map(join).collect();
+        for engine in &mut engines {
+            self.live.publish(&mut engine.mesh);
+        }
+        Report::new(&self.config, monotonic() - self.epoch, engines)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A panic has been reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
