@@ -1,9 +1,12 @@
 //! What is emulated: the simulator's links, and the flows' ways through them.
 
-use astraea_sim::{ConfigError, LinkConfig, Nanos};
+use astraea_sim::{ConfigError, LinkConfig, Nanos, RateConfig};
 
 /// Flows that addresses can tell apart.
 pub const MOST_FLOWS: usize = 65_000;
+
+/// Rate in bit/s up to which one thread serves both directions.
+const ONE_THREAD: f64 = 300e6;
 
 /// The way of a flow's packets, as in the simulator's [`FlowConfig`](astraea_sim::FlowConfig).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,8 +75,19 @@ impl Config {
         Ok(())
     }
 
-    /// Whether no link is crossed in both directions, so that each direction can have a thread of its own.
-    pub(crate) fn is_separable(&self) -> bool {
+    /// Whether each direction has a thread of its own: when a link is fast. One thread for both wakes up half as often,
+    /// and is all that can be done when a link is crossed in both directions.
+    pub(crate) fn wants_two_threads(&self) -> bool {
+        let fast = self.links.iter().any(|link| match &link.rate {
+            RateConfig::Constant(rate) => *rate > ONE_THREAD,
+            RateConfig::Schedule { pieces, .. } => pieces.iter().any(|piece| piece.1 > ONE_THREAD),
+            RateConfig::Trace(_) => false,
+        });
+        fast && self.is_separable()
+    }
+
+    /// Whether no link is crossed in both directions.
+    fn is_separable(&self) -> bool {
         let out: std::collections::BTreeSet<_> = self.routes.iter().flat_map(|route| &route.path).collect();
         !self.routes.iter().flat_map(|route| &route.return_path).any(|link| out.contains(link))
     }

@@ -14,11 +14,8 @@ use crate::clock::{monotonic, sleep_until, thread_cpu, timespec};
 use crate::config::Routing;
 use crate::device::Tun;
 use crate::live::Live;
+use crate::pace::Pace;
 use crate::packet::{Egress, Headers, Outlet, Store};
-
-/// Shortest time between two wake-ups in ns. Deliveries are late by half of it on average; more often would spend the
-/// core on waking up, and meet the kernel's limit for real-time threads, which stops them for 50 ms in every second.
-const TICK: Nanos = 50_000;
 
 /// Longest sleep in ns, after which the wish to stop is noticed.
 const LONGEST_SLEEP: Nanos = 50_000_000;
@@ -61,6 +58,7 @@ pub(crate) struct Engine {
     flows: usize,
     routing: Routing,
     epoch: Nanos,
+    pace: Pace,
     live: Arc<Live>,
     published: Nanos,
 }
@@ -88,11 +86,12 @@ impl Engine {
         flows: usize,
         routing: Routing,
         epoch: Nanos,
+        pace: Pace,
         live: Arc<Live>,
     ) -> Self {
         let egress = directions.iter().map(|_| Egress::default()).collect();
         let (store, tally) = (Store::default(), Tally::default());
-        Self { mesh, tally, directions, egress, store, flows, routing, epoch, live, published: 0 }
+        Self { mesh, tally, directions, egress, store, flows, routing, epoch, pace, live, published: 0 }
     }
 
     /// Works until `stop` is set.
@@ -100,15 +99,22 @@ impl Engine {
         while !stop.load(Ordering::Relaxed) {
             let woken = monotonic();
             self.tally.wakeups += 1;
-            let more = self.read();
-            let now = monotonic();
-            self.advance(now - self.epoch);
-            self.publish(now);
+            let mut reads = self.read();
+            let delivered = self.advance(monotonic() - self.epoch);
+            if delivered {
+                // The kernel answers a delivery before the write returns: acknowledgements wait already.
+                reads += self.read();
+            }
+            if delivered || reads > 0 {
+                self.pace.worked(woken);
+            }
+            self.publish(woken);
             let done = monotonic();
-            // A tenth of the time is left to others whatever the load.
-            sleep_until((woken + TICK).max(done + (done - woken) / 9));
-            if !more {
-                self.wait(monotonic());
+            let earliest = self.pace.earliest(woken, done);
+            if earliest > done {
+                sleep_until(earliest);
+            } else if reads < READS {
+                self.wait(done);
             }
         }
         self.tally.cpu_ns = thread_cpu();
@@ -127,12 +133,11 @@ impl Engine {
         let _ = ppoll(&mut inputs, Some(timeout), None);
     }
 
-    /// Takes what has arrived; returns whether there may be more.
-    fn read(&mut self) -> bool {
-        let mut more = false;
+    /// Takes what has arrived, up to a limit; returns how many packets, or super-packets, that was.
+    fn read(&mut self) -> usize {
+        let mut reads = 0;
         for index in 0..self.directions.len() {
-            let mut reads = 0;
-            while reads < READS {
+            for _ in 0..READS {
                 match self.directions[index].from.read(self.store.read_buffer()) {
                     Ok(length) => self.arrive(index, length),
                     Err(Errno::EINTR) => {}
@@ -141,9 +146,8 @@ impl Engine {
                 }
                 reads += 1;
             }
-            more |= reads == READS;
         }
-        more
+        reads
     }
 
     /// Sends a packet that was read on its way, segment by segment.
@@ -185,8 +189,8 @@ impl Engine {
         (flow < self.flows).then_some(flow)
     }
 
-    /// Lets the model's time pass, and delivers what is due.
-    fn advance(&mut self, now: Nanos) {
+    /// Lets the model's time pass, and delivers what is due; returns whether anything was.
+    fn advance(&mut self, now: Nanos) -> bool {
         let Self { mesh, tally, directions, egress, store, flows, epoch, .. } = self;
         let mut delivered = false;
         mesh.advance(now, |due, parcel| {
@@ -209,6 +213,7 @@ impl Engine {
         for gone in mesh.take_gone() {
             store.discard(gone.id);
         }
+        delivered
     }
 
     /// Makes the present figures visible to other threads, now and then.

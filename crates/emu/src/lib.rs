@@ -41,6 +41,7 @@ mod engine;
 mod error;
 mod live;
 mod namespace;
+mod pace;
 mod packet;
 mod report;
 mod running;

@@ -13,6 +13,7 @@ use crate::device::Tun;
 use crate::engine::{Direction, Engine};
 use crate::error::Error;
 use crate::live::{Live, LiveLink};
+use crate::pace::{self, Pace};
 use crate::report::Report;
 
 /// An emulation that runs on threads of its own until it is stopped or dropped.
@@ -61,7 +62,8 @@ impl Running {
             }
             Ok::<_, Error>(mesh)
         };
-        let parts = if config.is_separable() {
+        let distance = pace::distance(&config.links, &config.routes);
+        let parts = if config.wants_two_threads() {
             vec![(mesh(&paths_out)?, vec![out(0)]), (mesh(&paths_back)?, vec![back(0)])]
         } else {
             paths_out.extend(paths_back);
@@ -71,7 +73,8 @@ impl Running {
         let mut running = Self { epoch, stop, live, threads: Vec::new(), config };
         for (mesh, directions) in parts {
             let live = Arc::clone(&running.live);
-            let engine = Engine::new(mesh, directions, flows, running.config.routing, epoch, live);
+            let pace = Pace::new(distance);
+            let engine = Engine::new(mesh, directions, flows, running.config.routing, epoch, pace, live);
             running.spawn(engine)?;
         }
         Ok(running)
