@@ -1,15 +1,13 @@
 //! What a simulation leaves behind, as Python dictionaries and arrays.
 
-use astraea_cc::{AnyController, MSS, Nanos};
-use astraea_sim::{Config, FlowSlot, LinkSlot, Simulation};
+use astraea_cc::{AnyController, Nanos};
+use astraea_sim::columns::{self, FlowSeries};
+use astraea_sim::{Config, Simulation};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 type Sim = Simulation<AnyController>;
-
-/// Name of a series and its value in a slot.
-type Column = (&'static str, fn(&FlowSlot) -> f32);
 
 /// Everything that `simulate` returns; see `_native.pyi` for keys, shapes and units.
 pub(crate) fn results<'py>(py: Python<'py>, config: &Config, simulation: &mut Sim) -> PyResult<Bound<'py, PyDict>> {
@@ -74,17 +72,14 @@ fn link_series<'py>(py: Python<'py>, simulation: &mut Sim, link: usize) -> PyRes
     let series = PyDict::new(py);
     let Some(recorder) = simulation.recorder() else { return Ok(series) };
     let (slots, length) = (recorder.slots(), recorder.slot_ns());
-    let recorded: Vec<LinkSlot> =
-        (0..slots).map(|slot| recorder.link(link).get(slot).copied().unwrap_or_default()).collect();
-    let delay = recorded.iter().map(|s| (s.wait_sum as f64 / f64::from(s.served) / 1e9) as f32);
-    series.set_item("queue_delay", PyArray1::from_vec(py, delay.collect()))?;
-    series.set_item("served", PyArray1::from_vec(py, recorded.iter().map(|s| s.served_bytes as f64).collect()))?;
-    series.set_item("dropped", PyArray1::from_vec(py, recorded.iter().map(|s| s.dropped + s.lost).collect()))?;
+    let recorded = recorder.link(link).to_vec();
     let duration = simulation.duration();
-    let capacity = (0..slots as Nanos)
-        .map(|slot| simulation.capacity_bytes(link, slot * length, ((slot + 1) * length).min(duration)))
-        .collect();
-    series.set_item("capacity", PyArray1::from_vec(py, capacity))?;
+    let capacity = |from, to| simulation.capacity_bytes(link, from, to);
+    let columns = columns::of_link(&recorded, slots, length, duration, capacity);
+    series.set_item("queue_delay", PyArray1::from_vec(py, columns.queue_delay))?;
+    series.set_item("served", PyArray1::from_vec(py, columns.served))?;
+    series.set_item("dropped", PyArray1::from_vec(py, columns.dropped))?;
+    series.set_item("capacity", PyArray1::from_vec(py, columns.capacity))?;
     Ok(series)
 }
 
@@ -93,53 +88,12 @@ fn flow_series<'py>(py: Python<'py>, config: &Config, simulation: &mut Sim) -> P
     let spans: Vec<_> = simulation.flows().iter().map(|f| (f.started_at(), f.ended_at())).collect();
     let Some(recorder) = simulation.recorder() else { return Ok(series) };
     let (slots, length) = (recorder.slots(), recorder.slot_ns());
-    let shape = [spans.len(), slots];
-    let columns: [Column; 3] = [
-        ("delivered", |s| s.delivered as f32),
-        ("lost", |s| s.lost as f32),
-        ("rtt", |s| (s.rtt_sum as f64 / f64::from(s.rtt_count) / 1e9) as f32),
-    ];
-    let per_flow = |index: usize| recorder.flow(index);
-    for (name, value) in columns {
-        let empty = value(&FlowSlot::default());
-        let mut column = Vec::with_capacity(spans.len() * slots);
-        for flow in 0..spans.len() {
-            let recorded = per_flow(flow);
-            column.extend(recorded.iter().take(slots).map(value));
-            column.resize((flow + 1) * slots, empty);
-        }
-        series.set_item(name, PyArray1::from_vec(py, column).reshape(shape)?)?;
-    }
-    let held: [Column; 3] = [
-        ("cwnd", |s| s.cwnd / MSS as f32),
-        ("pacing", |s| if s.pacing > 0.0 { s.pacing } else { f32::NAN }),
-        ("inflight", |s| s.in_flight / MSS as f32),
-    ];
-    for (name, value) in held {
-        let mut column = Vec::with_capacity(spans.len() * slots);
-        for (flow, (start, end)) in spans.iter().enumerate() {
-            let first = start.map_or(slots, |t| (t / length) as usize);
-            let last = (end.unwrap_or(config.duration_ns).div_ceil(length) as usize).min(slots);
-            held_column(&mut column, per_flow(flow), value, first..last, slots);
-        }
-        series.set_item(name, PyArray1::from_vec(py, column).reshape(shape)?)?;
+    let flow = |(index, (start, end)): (usize, &(_, Option<Nanos>))| {
+        FlowSeries::new(recorder.flow(index), *start, end.unwrap_or(config.duration_ns), length)
+    };
+    let flows: Vec<FlowSeries> = spans.iter().enumerate().map(flow).collect();
+    for (name, column) in columns::of_flows(&flows, slots) {
+        series.set_item(name, PyArray1::from_vec(py, column).reshape([flows.len(), slots])?)?;
     }
     Ok(series)
-}
-
-/// Appends the slots of one flow, each empty slot of its life repeating the one before, with NaN outside its life.
-fn held_column(
-    column: &mut Vec<f32>,
-    recorded: &[FlowSlot],
-    value: fn(&FlowSlot) -> f32,
-    life: std::ops::Range<usize>,
-    slots: usize,
-) {
-    let mut last = f32::NAN;
-    for slot in 0..slots {
-        if let Some(entry) = recorded.get(slot).filter(|s| s.cwnd > 0.0) {
-            last = value(entry);
-        }
-        column.push(if life.contains(&slot) { last } else { f32::NAN });
-    }
 }

@@ -1,20 +1,20 @@
 //! A flow: sender, receiver and the route between them.
 
 use astraea_cc::{Controller, Nanos, Rtt};
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::{AckConfig, Config};
 use crate::event::Event;
 use crate::link::Offer;
 use crate::monitor::Interval;
-use crate::network::{Network, stream_seed};
+use crate::network::Network;
 use crate::packet::Packet;
 use crate::queue::Packet as _;
 use crate::receiver::{AckState, Completion, Reassembly, is_before};
 use crate::route::Route;
 use crate::sender::{AckBatch, Blocked, NEVER, Sender, Transmission};
-use crate::source::Source;
+use crate::source::{Source, generator};
 
 /// Counters of a flow over its life.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ impl<C: Controller> Flow<C> {
             acks: AckState::default(),
             ack_config: flow.ack,
             ecn: flow.ecn,
-            rng: Xoshiro256PlusPlus::seed_from_u64(stream_seed(seed, 2 * u64::from(index) + 1)),
+            rng: generator(seed, index as usize),
             route: Route::new(flow, config, network),
             period: flow.period_ns,
             active: false,

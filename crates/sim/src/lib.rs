@@ -13,6 +13,7 @@
 //! packet costs one event. Every other case (active queue management, several bottlenecks, delayed acknowledgements …)
 //! takes the general path with one event per step.
 
+pub mod columns;
 pub mod config;
 mod engine;
 mod event;
@@ -31,7 +32,7 @@ mod record;
 mod route;
 mod scoreboard;
 mod sender;
-mod source;
+pub mod source;
 mod trace;
 
 pub use astraea_cc::Nanos;

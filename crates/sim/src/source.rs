@@ -1,15 +1,22 @@
-//! Where a flow's data comes from.
+//! Where a flow's data comes from, without a clock: the simulator's senders and those of real traffic share it.
 
 use std::collections::VecDeque;
 
 use astraea_cc::Nanos;
-use rand::{Rng, RngExt};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::config::SourceConfig;
+use crate::network::stream_seed;
 use crate::receiver::Completion;
 
+/// The random numbers of flow `flow` in a trial with the seed `seed`.
+pub fn generator(seed: u64, flow: usize) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(stream_seed(seed, 2 * flow as u64 + 1))
+}
+
 /// A stream of bytes that becomes available over time.
-pub(crate) struct Source {
+pub struct Source {
     config: SourceConfig,
     /// Bytes handed to the transport so far.
     produced: u64,
@@ -21,12 +28,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn new(config: SourceConfig) -> Self {
+    /// A source that has not started.
+    pub fn new(config: SourceConfig) -> Self {
         Self { config, produced: 0, available: 0, messages: VecDeque::new(), on: false }
     }
 
-    /// The flow starts or a time asked for has come; returns when the source wants to be called next.
-    pub(crate) fn advance(&mut self, now: Nanos, rng: &mut impl Rng) -> Option<Nanos> {
+    /// The flow starts or a time asked for has come; returns when the source wants to be called next, in ns.
+    pub fn advance(&mut self, now: Nanos, rng: &mut impl Rng) -> Option<Nanos> {
         match self.config {
             SourceConfig::Bulk => {
                 self.available = u64::MAX;
@@ -64,19 +72,19 @@ impl Source {
 
     /// Payload of the next new segment, at most `mss`; 0 if there is no data.
     #[inline]
-    pub(crate) fn next_payload(&self, mss: u64) -> u64 {
+    pub fn next_payload(&self, mss: u64) -> u64 {
         mss.min(self.available - self.produced)
     }
 
     /// That many bytes went into a new segment.
     #[inline]
-    pub(crate) fn take(&mut self, payload: u64) {
+    pub fn take(&mut self, payload: u64) {
         self.produced += payload;
     }
 
     /// The receiver has `in_order` bytes at `now`: the next message that this completes.
     #[inline]
-    pub(crate) fn completed(&mut self, in_order: u64, now: Nanos) -> Option<Completion> {
+    pub fn completed(&mut self, in_order: u64, now: Nanos) -> Option<Completion> {
         let &(start, end) = self.messages.front()?;
         if end > in_order {
             return None;
@@ -87,7 +95,7 @@ impl Source {
 
     /// Whether the flow ends with its last message.
     #[inline]
-    pub(crate) fn is_sized(&self) -> bool {
+    pub fn is_sized(&self) -> bool {
         matches!(self.config, SourceConfig::Sized(_))
     }
 }
