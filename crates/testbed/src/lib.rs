@@ -3,16 +3,29 @@
 //! A trial takes the configuration that the simulator takes and answers with the same document, so that metrics, series
 //! and reports do not know which of the two it came from. Links are emulated (`astraea-emu`) between two network
 //! namespaces; the flows are TCP connections of this kernel, watched through `TCP_INFO`.
+//!
+//! * [`Job`]: what is asked for, and a refusal in one line where the kernel cannot do it.
+//! * [`trial`]: namespaces, links and flows, from start to end.
+//! * [`document`]: the answer.
+//! * [`Flows`]: both ends of all flows, which work over any network.
+//!
+//! Linux only. Everything happens inside two network namespaces without names, which end with the process.
 
 pub mod clock;
+pub mod document;
 mod flow;
 mod flows;
+mod job;
 mod plan;
+mod quickack;
 pub mod scheme;
 mod socket;
 mod tcp_info;
+pub mod trial;
 
 pub use flow::FlowOutcome;
 pub use flows::{Flows, FlowsError};
+pub use job::{Job, Refusal};
 pub use plan::{FlowPlan, Plan};
 pub use tcp_info::TcpInfo;
+pub use trial::{Trial, TrialError};

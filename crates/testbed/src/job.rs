@@ -1,0 +1,132 @@
+//! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes.
+
+use astraea_cc::{MILLISECOND, MSS, Nanos};
+use astraea_sim::{AckConfig, Config, FlowConfig};
+use serde_json::Value;
+
+use crate::scheme::{self, KernelScheme};
+
+/// Longest time that Linux holds an acknowledgement back for a second segment on paths faster than 40 ms
+/// (`TCP_DELACK_MIN`).
+const DELAYED_ACK: Nanos = 40 * MILLISECOND;
+
+/// Why a trial cannot be run on the kernel. Displayed as one line: where, what, what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(String);
+
+impl Refusal {
+    fn flow(index: usize, problem: impl std::fmt::Display) -> Self {
+        Self(format!("flows[{index}].{problem}"))
+    }
+}
+
+/// A checked configuration with a scheme for each flow.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The configuration.
+    pub config: Config,
+    /// The scheme of each flow.
+    pub schemes: Vec<&'static KernelScheme>,
+}
+
+impl Job {
+    /// Reads and checks a trial.
+    ///
+    /// # Errors
+    /// What is inconsistent, or what the kernel cannot do.
+    pub fn parse(json: &str) -> Result<Self, Refusal> {
+        let plain = |error: &dyn std::fmt::Display| Refusal(error.to_string());
+        let mut value: Value = serde_json::from_str(json).map_err(|error| plain(&error))?;
+        let flows = value.get_mut("flows").and_then(Value::as_array_mut);
+        let flows = flows.ok_or_else(|| Refusal("flows: missing, expected a list".into()))?;
+        let schemes = flows.iter_mut().enumerate().map(|(index, flow)| take_scheme(index, flow)).collect::<Result<_, _>>()?;
+        let config: Config = serde_json::from_value(value).map_err(|error| plain(&error))?;
+        config.validate().map_err(|error| plain(&error))?;
+        if config.slot_ns == 0 {
+            return Err(Refusal("slot_ns: is 0, expected a positive time".into()));
+        }
+        for (index, flow) in config.flows.iter().enumerate() {
+            check_flow(flow).map_err(|problem| Refusal::flow(index, problem))?;
+        }
+        Ok(Self { config, schemes })
+    }
+}
+
+/// Removes `scheme` from a flow, since the links know no schemes.
+fn take_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme, Refusal> {
+    let wrong = |what: &str| Refusal::flow(index, format!("scheme: {what}"));
+    let taken = flow.as_object_mut().and_then(|flow| flow.remove("scheme")).ok_or_else(|| wrong("missing"))?;
+    let name = taken.get("name").and_then(Value::as_str).ok_or_else(|| wrong("name: missing, expected a string"))?;
+    let known = scheme::find(name).ok_or_else(|| {
+        let names: Vec<_> = scheme::SCHEMES.iter().map(|scheme| scheme.name).collect();
+        wrong(&format!("no kernel has {name}; expected one of {}, or the backend sim", names.join(", ")))
+    })?;
+    if taken.get("params").and_then(Value::as_object).is_some_and(|params| !params.is_empty()) {
+        return Err(wrong(&format!("the kernel's {name} takes no parameters; expected {name} alone, or the backend sim")));
+    }
+    Ok(known)
+}
+
+/// Says what Linux does not do for a single connection.
+fn check_flow(flow: &FlowConfig) -> Result<(), String> {
+    let AckConfig { every, timeout_ns, aggregate_ns, loss } = flow.ack;
+    if every > 2 {
+        return Err(format!("ack.every: the kernel cannot acknowledge every {every}th packet; expected 1 or 2"));
+    }
+    if every == 2 && timeout_ns != DELAYED_ACK {
+        return Err("ack.timeout: the kernel holds acknowledgements back for its own time; expected 40ms".into());
+    }
+    if aggregate_ns > 0 {
+        return Err("ack.aggregate: the kernel does not bunch acknowledgements; expected 0ms".into());
+    }
+    if loss > 0.0 {
+        return Err("ack.loss: the kernel loses none; expected 0, and a return_path over a link with loss".into());
+    }
+    if flow.mss != MSS {
+        return Err(format!("mss: is {}, expected {MSS}", flow.mss));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(flow: &str) -> String {
+        format!(
+            r#"{{"duration_ns": 1000000000, "slot_ns": 10000000,
+                "links": [{{"name": "l", "rate": {{"constant": 1e7}}, "delay": {{"constant": 5000000}}, "limit": {{"bytes": 30000}}}}],
+                "flows": [{{"start_ns": 0, "path": [0], {flow}}}]}}"#
+        )
+    }
+
+    fn refusal(flow: &str) -> String {
+        Job::parse(&json(flow)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_trial_is_read_with_its_schemes() {
+        let job = Job::parse(&json(r#""scheme": {"name": "newreno", "params": {}}, "ack": {"every": 2}"#)).unwrap();
+        assert_eq!(job.schemes[0].kernel, "reno");
+        assert_eq!(job.config.flows.len(), 1);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_do_is_one_line() {
+        assert_eq!(
+            refusal(r#""scheme": {"name": "vegas"}"#),
+            "flows[0].scheme: no kernel has vegas; expected one of cubic, newreno, bbr, astraea, or the backend sim"
+        );
+        assert!(refusal(r#""scheme": {"name": "cubic", "params": {"hystart": 0}}"#).contains("takes no parameters"));
+        let cubic = |rest: &str| refusal(&format!(r#""scheme": {{"name": "cubic"}}, {rest}"#));
+        assert!(cubic(r#""ack": {"every": 3}"#).starts_with("flows[0].ack.every: the kernel cannot"));
+        assert!(cubic(r#""ack": {"every": 2, "timeout_ns": 1}"#).starts_with("flows[0].ack.timeout: "));
+        assert!(cubic(r#""ack": {"aggregate_ns": 5}"#).starts_with("flows[0].ack.aggregate: "));
+        assert!(cubic(r#""ack": {"loss": 0.1}"#).starts_with("flows[0].ack.loss: "));
+        assert_eq!(cubic(r#""mss": 1000"#), "flows[0].mss: is 1000, expected 1448");
+        assert!(cubic(r#""unknown": 1"#).contains("unknown field"));
+        assert!(Job::parse("{").is_err());
+        assert_eq!(refusal(r#""ecn": true"#), "flows[0].scheme: missing");
+    }
+}

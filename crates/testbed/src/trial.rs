@@ -1,0 +1,181 @@
+//! One trial: namespaces, emulated links, flows, and what came of them.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::atomic::AtomicBool;
+
+use astraea_cc::{MILLISECOND, Nanos};
+use astraea_emu::{DEVICE, Emulator, Report, Route, receiver_address, sender_address};
+use astraea_sim::{Config, DelayConfig, FlowConfig, LinkConfig, RateConfig};
+
+use crate::flow::FlowOutcome;
+use crate::flows::{Flows, FlowsError};
+use crate::job::Job;
+use crate::plan::{FlowPlan, Plan};
+use crate::quickack;
+use crate::scheme;
+
+/// Port that the receiver listens on.
+const PORT: u16 = 5001;
+
+/// Allowance in ns for what a connection takes beyond its round trip.
+const SLACK: Nanos = 5 * MILLISECOND;
+
+/// Rate in bit/s that stands for a link whose rate is not constant when it is about how much data to keep ready.
+const SOME_RATE: f64 = 1e8;
+
+/// Parameters of the namespaces: nothing is remembered from one connection to the next, and buffers are never what
+/// limits a flow, as the simulator has none.
+const PARAMETERS: [(&str, &str); 3] = [
+    ("ipv4/tcp_no_metrics_save", "1"),
+    ("ipv4/tcp_rmem", "4096 4194304 536870912"),
+    ("ipv4/tcp_wmem", "4096 4194304 536870912"),
+];
+
+/// Why a trial could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// The kernel has not got a scheme.
+    #[error("scheme {name}: this kernel has no congestion control {kernel}; `{fix}` may bring it, or use --backend sim")]
+    Scheme {
+        /// In `--cc`.
+        name: &'static str,
+        /// In the kernel.
+        kernel: &'static str,
+        /// A command.
+        fix: &'static str,
+    },
+    /// The links cannot be emulated.
+    #[error(transparent)]
+    Emulator(#[from] astraea_emu::Error),
+    /// The flows cannot be run.
+    #[error(transparent)]
+    Flows(#[from] FlowsError),
+    /// The kernel refused something else.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+}
+
+/// What a trial came to.
+pub struct Trial {
+    /// Of each flow.
+    pub flows: Vec<FlowOutcome>,
+    /// Of the links.
+    pub report: Report,
+    /// Time in ns that the links ran before the trial began, a whole number of slots.
+    pub lead: Nanos,
+}
+
+/// Whether a trial could be run here and now, as far as can be told without running it.
+///
+/// # Errors
+/// What is missing.
+pub fn check(job: &Job) -> Result<(), TrialError> {
+    let available = scheme::available();
+    match job.schemes.iter().find(|scheme| !available.contains(scheme.kernel)) {
+        Some(scheme) => Err(TrialError::Scheme { name: scheme.name, kernel: scheme.kernel, fix: scheme.fix }),
+        None => Ok(()),
+    }
+}
+
+/// Runs a trial; it ends early when `cancel` is set. The calling thread ends up in another network namespace.
+///
+/// `lateness_limit` in ns is what one packet in a thousand may exceed before the trial counts as unfaithful.
+///
+/// # Errors
+/// What is missing or was refused. A flow that fails is not an error.
+pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> Result<Trial, TrialError> {
+    check(job)?;
+    let config = &job.config;
+    let plan = plan(job, seed);
+    let lead = plan.flows.iter().map(|flow| flow.lead.saturating_sub(flow.start)).max().unwrap_or(0);
+    let lead = (lead + SLACK).next_multiple_of(config.slot_ns);
+    let emulator = Emulator::start(astraea_emu::Config {
+        links: config.links.clone(),
+        routes: config.flows.iter().map(route).collect(),
+        slot_ns: config.slot_ns,
+        duration_ns: lead + config.duration_ns,
+        lead_ns: lead,
+        seed,
+        lateness_limit_ns: lateness_limit,
+        ..astraea_emu::Config::default()
+    })?;
+    for namespace in [emulator.senders(), emulator.receivers()] {
+        for (key, value) in PARAMETERS {
+            namespace.sysctl(key, value)?;
+        }
+    }
+    emulator.receivers().enter().map_err(system("entering a network namespace"))?;
+    let prompt = config.flows.iter().enumerate().filter(|(_, flow)| flow.ack.every == 1);
+    quickack::towards(prompt.map(|(index, _)| sender_address(index)), DEVICE).map_err(system("routes to the senders"))?;
+    let flows = Flows::listen(plan)?;
+    emulator.senders().enter().map_err(system("entering a network namespace"))?;
+    let flows = flows.run(emulator.epoch() + lead, cancel)?;
+    Ok(Trial { flows, report: emulator.stop(), lead })
+}
+
+fn system(what: &'static str) -> impl Fn(io::Error) -> TrialError {
+    move |error| TrialError::System { what, error }
+}
+
+fn route(flow: &FlowConfig) -> Route {
+    Route {
+        path: flow.path.clone(),
+        return_path: flow.return_path.clone(),
+        extra_delay_ns: flow.extra_delay_ns,
+    }
+}
+
+/// What the two ends have to do. All flows go to one listener, at the address of the first flow's receiver.
+fn plan(job: &Job, seed: u64) -> Plan {
+    let config = &job.config;
+    let flows = config.flows.iter().zip(&job.schemes).enumerate().map(|(index, (flow, scheme))| {
+        let (out, back) = one_way_delays(config, flow);
+        FlowPlan {
+            scheme,
+            from: sender_address(index),
+            to: None,
+            start: flow.start_ns,
+            stop: flow.stop_ns,
+            lead: out + back + SLACK / 2,
+            way_back: back,
+            rate: flow.path.iter().map(|link| rate(&config.links[*link])).fold(f64::INFINITY, f64::min),
+            source: flow.source.clone(),
+            ecn: flow.ecn,
+        }
+    });
+    Plan {
+        duration: config.duration_ns,
+        slot: config.slot_ns,
+        seed,
+        receiver: SocketAddrV4::new(receiver_address(0), PORT),
+        flows: flows.collect(),
+    }
+}
+
+fn rate(link: &LinkConfig) -> f64 {
+    match link.rate {
+        RateConfig::Constant(rate) => rate,
+        _ => SOME_RATE,
+    }
+}
+
+/// Delays in ns of a flow's ways out and back at its start, on idle links.
+fn one_way_delays(config: &Config, flow: &FlowConfig) -> (Nanos, Nanos) {
+    let of = |path: &[usize]| -> Nanos { path.iter().map(|link| propagation(&config.links[*link].delay, flow.start_ns)).sum() };
+    let out = of(&flow.path);
+    let back = if flow.return_path.is_empty() { out } else { of(&flow.return_path) };
+    (out + flow.extra_delay_ns, back + flow.extra_delay_ns)
+}
+
+fn propagation(delay: &DelayConfig, at: Nanos) -> Nanos {
+    match delay {
+        DelayConfig::Constant(delay) => *delay,
+        DelayConfig::Schedule(steps) => steps.iter().take_while(|(from, _)| *from <= at).last().map_or(0, |(_, delay)| *delay),
+    }
+}
