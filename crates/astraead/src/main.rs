@@ -3,7 +3,9 @@
 //! One module per subcommand. Whatever the user can correct is one line on standard error and exit status 2, as in the
 //! Python command `astraea`, which hands its host-side subcommands over to this program.
 
+mod doctor;
 mod failure;
+mod trial;
 
 use std::process::ExitCode;
 
@@ -19,7 +21,13 @@ struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    /// Say what this machine allows, and what each missing thing disables
+    Doctor(doctor::Arguments),
+    /// Run one trial of a scenario on the kernel's TCP
+    #[command(hide = true)]
+    Trial(trial::Arguments),
+}
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -32,7 +40,9 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "there is no command yet")]
 fn run(command: Command) -> Result<ExitCode, Failure> {
-    match command {}
+    match command {
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Trial(arguments) => trial::run(&arguments),
+    }
 }

@@ -42,6 +42,8 @@ pub struct Config {
     pub slot_ns: Nanos,
     /// How long the series are, in ns. The emulation runs until it is stopped.
     pub duration_ns: Nanos,
+    /// Time in ns from the start until time 0 of the links; before that, packets find them idle and infinitely fast.
+    pub lead_ns: Nanos,
     /// Seed of the links' random streams, as in the simulator.
     pub seed: u64,
     /// The emulation is unfaithful if one packet in a thousand is later than this, in ns.
@@ -58,6 +60,7 @@ impl Default for Config {
             routing: Routing::ByAddress,
             slot_ns: 0,
             duration_ns: 0,
+            lead_ns: 0,
             seed: 1,
             lateness_limit_ns: 2_000_000,
             log: false,

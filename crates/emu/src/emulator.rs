@@ -16,8 +16,8 @@ use crate::running::Running;
 const SENDERS: u8 = 77;
 const RECEIVERS: u8 = 78;
 
-/// Name of the device in each namespace.
-const DEVICE: &str = "astr0";
+/// Name of the device in each namespace, behind which the other one is.
+pub const DEVICE: &str = "astr0";
 
 /// Senders in one namespace, receivers in another, and the emulated network between them. Nothing leads out of it.
 ///
@@ -45,7 +45,7 @@ fn address(network: u8, flow: usize) -> Ipv4Addr {
 }
 
 impl Emulator {
-    /// Makes the namespaces and starts. Time 0 of the links is when this returns, or a moment before.
+    /// Makes the namespaces and starts. Time 0 of the links is `lead_ns` after this returns, or a moment before.
     ///
     /// # Errors
     /// If rights or the TUN driver are missing, or the configuration is inconsistent.

@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use crate::clock::{monotonic, sleep_until, thread_cpu, timespec};
 use crate::config::Routing;
 use crate::device::Tun;
+use crate::early::Early;
 use crate::live::Live;
 use crate::pace::Pace;
 use crate::packet::{Egress, Headers, Outlet, Store};
@@ -54,6 +55,7 @@ pub(crate) struct Engine {
     pub(crate) tally: Tally,
     directions: Vec<Direction>,
     egress: Vec<Egress>,
+    early: Early,
     store: Store,
     flows: usize,
     routing: Routing,
@@ -90,8 +92,8 @@ impl Engine {
         live: Arc<Live>,
     ) -> Self {
         let egress = directions.iter().map(|_| Egress::default()).collect();
-        let (store, tally) = (Store::default(), Tally::default());
-        Self { mesh, tally, directions, egress, store, flows, routing, epoch, pace, live, published: 0 }
+        let (store, tally, early) = (Store::default(), Tally::default(), Early::default());
+        Self { mesh, tally, directions, egress, early, store, flows, routing, epoch, pace, live, published: 0 }
     }
 
     /// Works until `stop` is set.
@@ -100,7 +102,7 @@ impl Engine {
             let woken = monotonic();
             self.tally.wakeups += 1;
             let mut reads = self.read();
-            let delivered = self.advance(monotonic() - self.epoch);
+            let delivered = self.advance(monotonic());
             if delivered {
                 // The kernel answers a delivery before the write returns: acknowledgements wait already.
                 reads += self.read();
@@ -123,6 +125,7 @@ impl Engine {
     /// Sleeps until a packet arrives or is due.
     fn wait(&mut self, now: Nanos) {
         let due = self.mesh.next_event().map_or(Nanos::MAX, |at| at + self.epoch);
+        let due = self.early.next().map_or(due, |early| early.min(due));
         if due <= now {
             return;
         }
@@ -156,7 +159,7 @@ impl Engine {
             self.tally.unrouted += 1;
             return;
         };
-        let now = monotonic() - self.epoch;
+        let now = monotonic();
         self.advance(now);
         let direction = &self.directions[index];
         let path = self.route(direction, &arrival.headers).map(|flow| direction.first_path + flow);
@@ -167,12 +170,17 @@ impl Engine {
                 self.tally.unrouted += u64::from(segment == 0);
                 continue;
             };
+            if now < self.epoch {
+                let due = now + self.mesh.idle_delay(path);
+                self.early.push(due, index, id, arrival.headers.marked);
+                continue;
+            }
             let mut parcel = Parcel::new(id, path as u32, size);
             parcel.flow = arrival.headers.flow;
             parcel.payload = payload;
             parcel.ecn_capable = arrival.headers.ecn_capable;
             parcel.marked = arrival.headers.marked;
-            self.mesh.offer(now, parcel);
+            self.mesh.offer(now - self.epoch, parcel);
         }
         for gone in self.mesh.take_gone() {
             self.store.discard(gone.id);
@@ -189,11 +197,19 @@ impl Engine {
         (flow < self.flows).then_some(flow)
     }
 
-    /// Lets the model's time pass, and delivers what is due; returns whether anything was.
+    /// Lets the model's time pass until `now` on the monotonic clock, and delivers what is due; returns whether anything
+    /// was.
     fn advance(&mut self, now: Nanos) -> bool {
-        let Self { mesh, tally, directions, egress, store, flows, epoch, .. } = self;
+        let Self { mesh, tally, directions, egress, early, store, flows, epoch, .. } = self;
         let mut delivered = false;
-        mesh.advance(now, |due, parcel| {
+        while let Some(packet) = early.pop(now) {
+            delivered = true;
+            let mut writer = Writer { device: &directions[packet.direction].to, refused: &mut tally.refused };
+            let segment = store.take(packet.id);
+            tally.lateness.add(monotonic().saturating_sub(packet.due));
+            egress[packet.direction].push(store, segment, packet.marked, &mut writer);
+        }
+        mesh.advance(now.saturating_sub(*epoch), |due, parcel| {
             delivered = true;
             let flows = *flows;
             let index = directions

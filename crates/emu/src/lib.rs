@@ -36,6 +36,7 @@
 mod clock;
 mod config;
 mod device;
+mod early;
 mod emulator;
 mod engine;
 mod error;
@@ -49,7 +50,7 @@ mod running;
 pub use clock::monotonic;
 pub use config::{Config, MOST_FLOWS, Route, Routing};
 pub use device::Tun;
-pub use emulator::{Emulator, receiver_address, sender_address};
+pub use emulator::{DEVICE, Emulator, receiver_address, sender_address};
 pub use error::Error;
 pub use live::LiveLink;
 pub use namespace::Namespace;

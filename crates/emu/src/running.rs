@@ -26,7 +26,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Moves packets between the senders' and the receivers' device from now on; time 0 of the links is now.
+    /// Moves packets between the senders' and the receivers' device from now on; time 0 of the links is
+    /// `lead_ns` later.
     ///
     /// # Errors
     /// If the configuration is inconsistent, a trace cannot be read, or no thread can be started.
@@ -69,7 +70,7 @@ impl Running {
             paths_out.extend(paths_back);
             vec![(mesh(&paths_out)?, vec![out(0), back(flows)])]
         };
-        let epoch = monotonic();
+        let epoch = monotonic() + config.lead_ns;
         let mut running = Self { epoch, stop, live, threads: Vec::new(), config };
         for (mesh, directions) in parts {
             let live = Arc::clone(&running.live);
@@ -122,7 +123,7 @@ impl Running {
         for engine in &mut engines {
             self.live.publish(&mut engine.mesh);
         }
-        Report::new(&self.config, monotonic() - self.epoch, engines)
+        Report::new(&self.config, monotonic().saturating_sub(self.epoch), engines)
     }
 }
 

@@ -304,6 +304,14 @@ impl Mesh {
         };
     }
 
+    /// How long a packet travels at time 0 if no link has to transmit it, in ns.
+    pub fn idle_delay(&mut self, path: usize) -> Nanos {
+        let Route { steps, extra, .. } = &self.routes[path];
+        let links = &mut self.network.links;
+        let crossed: Nanos = steps.iter().map(|step| links[step.link as usize].delay(0)).sum();
+        crossed + *extra + self.propagation(path as u32, 0)
+    }
+
     /// Delays of links that are not crossed.
     fn propagation(&mut self, path: u32, at: Nanos) -> Nanos {
         let links = &mut self.network.links;

@@ -48,7 +48,7 @@ pub fn write(job: &Job, mut trial: Trial, to: &mut impl Write) -> io::Result<()>
     let mut arrays = Arrays::default();
     let emulation = emulation(&trial);
     let links = links(&job.config, &mut trial, &mut arrays);
-    join(&mut trial, job.config.slot_ns);
+    join(&mut trial);
     let series = series(&job.config, &trial, &mut arrays);
     let document = json!({
         "flows": flows(&job.config, &trial),
@@ -64,8 +64,7 @@ pub fn write(job: &Job, mut trial: Trial, to: &mut impl Write) -> io::Result<()>
 }
 
 /// Completes the flows' own accounts by what only the network knows.
-fn join(trial: &mut Trial, slot: Nanos) {
-    let skipped = (trial.lead / slot) as usize;
+fn join(trial: &mut Trial) {
     for (index, flow) in trial.flows.iter_mut().enumerate() {
         let path = trial.report.flow_stats(index);
         flow.stats.dropped = path.gone;
@@ -73,7 +72,7 @@ fn join(trial: &mut Trial, slot: Nanos) {
         // What was sent again for nothing has left the queue twice.
         let twice = flow.stats.spurious * u64::from(MSS);
         flow.stats.delivered_bytes = path.departed_bytes.saturating_sub(twice).max(flow.stats.delivered_bytes);
-        let departed: Vec<FlowSlot> = trial.report.flow_series(index).into_iter().skip(skipped).collect();
+        let departed: Vec<FlowSlot> = trial.report.flow_series(index);
         if flow.slots.len() < departed.len() {
             flow.slots.resize(departed.len(), FlowSlot::default());
         }
@@ -110,13 +109,13 @@ fn flows(config: &Config, trial: &Trial) -> Vec<Value> {
 }
 
 fn links(config: &Config, trial: &mut Trial, arrays: &mut Arrays) -> Vec<Value> {
-    let (duration, length, lead) = (config.duration_ns, config.slot_ns, trial.lead);
-    let (slots, skipped) = (duration.div_ceil(length) as usize, (lead / length) as usize);
+    let (duration, length) = (config.duration_ns, config.slot_ns);
+    let slots = duration.div_ceil(length) as usize;
     let mut entries = Vec::with_capacity(config.links.len());
     for (index, link) in config.links.iter().enumerate() {
-        let recorded: Vec<_> = trial.report.link_series(index).into_iter().skip(skipped).collect();
+        let recorded = trial.report.link_series(index);
         let stats = trial.report.link_stats(index).clone();
-        let capacity = |from, to| trial.report.capacity_bytes(index, lead + from, lead + to);
+        let capacity = |from, to| trial.report.capacity_bytes(index, from, to);
         let columns = columns::of_link(&recorded, slots, length, duration, capacity);
         let mean = (stats.served > 0).then(|| stats.wait_sum as f64 / stats.served as f64);
         entries.push(json!({

@@ -40,7 +40,8 @@ impl Job {
         let mut value: Value = serde_json::from_str(json).map_err(|error| plain(&error))?;
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| Refusal("flows: missing, expected a list".into()))?;
-        let schemes = flows.iter_mut().enumerate().map(|(index, flow)| take_scheme(index, flow)).collect::<Result<_, _>>()?;
+        let schemes =
+            flows.iter_mut().enumerate().map(|(index, flow)| take_scheme(index, flow)).collect::<Result<_, _>>()?;
         let config: Config = serde_json::from_value(value).map_err(|error| plain(&error))?;
         config.validate().map_err(|error| plain(&error))?;
         if config.slot_ns == 0 {
@@ -63,7 +64,9 @@ fn take_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme, 
         wrong(&format!("no kernel has {name}; expected one of {}, or the backend sim", names.join(", ")))
     })?;
     if taken.get("params").and_then(Value::as_object).is_some_and(|params| !params.is_empty()) {
-        return Err(wrong(&format!("the kernel's {name} takes no parameters; expected {name} alone, or the backend sim")));
+        return Err(wrong(&format!(
+            "the kernel's {name} takes no parameters; expected {name} alone, or the backend sim"
+        )));
     }
     Ok(known)
 }

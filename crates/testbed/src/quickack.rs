@@ -8,9 +8,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 
 use nix::libc;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
-};
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 
 /// `RTAX_QUICKACK` and `RTAX_CC_ALGO`'s neighbours are not in libc: linux/rtnetlink.h.
 const RTAX_QUICKACK: u16 = 15;
@@ -64,8 +62,7 @@ fn request(to: Ipv4Addr, device: u32) -> Vec<u8> {
 /// If the rights are missing, or there is no such device.
 pub(crate) fn towards(senders: impl Iterator<Item = Ipv4Addr>, device: &str) -> io::Result<()> {
     let index = nix::net::if_::if_nametoindex(device)?;
-    let channel =
-        socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+    let channel = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
     let mut answer = [0; 4096];
     for sender in senders {
         sendto(channel.as_raw_fd(), &request(sender, index), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;

@@ -36,7 +36,9 @@ const PARAMETERS: [(&str, &str); 3] = [
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// The kernel has not got a scheme.
-    #[error("scheme {name}: this kernel has no congestion control {kernel}; `{fix}` may bring it, or use --backend sim")]
+    #[error(
+        "scheme {name}: this kernel has no congestion control {kernel}; `{fix}` may bring it, or use --backend sim"
+    )]
     Scheme {
         /// In `--cc`.
         name: &'static str,
@@ -67,8 +69,6 @@ pub struct Trial {
     pub flows: Vec<FlowOutcome>,
     /// Of the links.
     pub report: Report,
-    /// Time in ns that the links ran before the trial began, a whole number of slots.
-    pub lead: Nanos,
 }
 
 /// Whether a trial could be run here and now, as far as can be told without running it.
@@ -94,13 +94,12 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
     let config = &job.config;
     let plan = plan(job, seed);
     let lead = plan.flows.iter().map(|flow| flow.lead.saturating_sub(flow.start)).max().unwrap_or(0);
-    let lead = (lead + SLACK).next_multiple_of(config.slot_ns);
     let emulator = Emulator::start(astraea_emu::Config {
         links: config.links.clone(),
         routes: config.flows.iter().map(route).collect(),
         slot_ns: config.slot_ns,
-        duration_ns: lead + config.duration_ns,
-        lead_ns: lead,
+        duration_ns: config.duration_ns,
+        lead_ns: lead + SLACK,
         seed,
         lateness_limit_ns: lateness_limit,
         ..astraea_emu::Config::default()
@@ -112,11 +111,12 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
     }
     emulator.receivers().enter().map_err(system("entering a network namespace"))?;
     let prompt = config.flows.iter().enumerate().filter(|(_, flow)| flow.ack.every == 1);
-    quickack::towards(prompt.map(|(index, _)| sender_address(index)), DEVICE).map_err(system("routes to the senders"))?;
+    quickack::towards(prompt.map(|(index, _)| sender_address(index)), DEVICE)
+        .map_err(system("routes to the senders"))?;
     let flows = Flows::listen(plan)?;
     emulator.senders().enter().map_err(system("entering a network namespace"))?;
-    let flows = flows.run(emulator.epoch() + lead, cancel)?;
-    Ok(Trial { flows, report: emulator.stop(), lead })
+    let flows = flows.run(emulator.epoch(), cancel)?;
+    Ok(Trial { flows, report: emulator.stop() })
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> TrialError {
@@ -124,11 +124,7 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> TrialError {
 }
 
 fn route(flow: &FlowConfig) -> Route {
-    Route {
-        path: flow.path.clone(),
-        return_path: flow.return_path.clone(),
-        extra_delay_ns: flow.extra_delay_ns,
-    }
+    Route { path: flow.path.clone(), return_path: flow.return_path.clone(), extra_delay_ns: flow.extra_delay_ns }
 }
 
 /// What the two ends have to do. All flows go to one listener, at the address of the first flow's receiver.
@@ -167,7 +163,9 @@ fn rate(link: &LinkConfig) -> f64 {
 
 /// Delays in ns of a flow's ways out and back at its start, on idle links.
 fn one_way_delays(config: &Config, flow: &FlowConfig) -> (Nanos, Nanos) {
-    let of = |path: &[usize]| -> Nanos { path.iter().map(|link| propagation(&config.links[*link].delay, flow.start_ns)).sum() };
+    let of = |path: &[usize]| -> Nanos {
+        path.iter().map(|link| propagation(&config.links[*link].delay, flow.start_ns)).sum()
+    };
     let out = of(&flow.path);
     let back = if flow.return_path.is_empty() { out } else { of(&flow.return_path) };
     (out + flow.extra_delay_ns, back + flow.extra_delay_ns)
@@ -176,6 +174,8 @@ fn one_way_delays(config: &Config, flow: &FlowConfig) -> (Nanos, Nanos) {
 fn propagation(delay: &DelayConfig, at: Nanos) -> Nanos {
     match delay {
         DelayConfig::Constant(delay) => *delay,
-        DelayConfig::Schedule(steps) => steps.iter().take_while(|(from, _)| *from <= at).last().map_or(0, |(_, delay)| *delay),
+        DelayConfig::Schedule(steps) => {
+            steps.iter().take_while(|(from, _)| *from <= at).last().map_or(0, |(_, delay)| *delay)
+        }
     }
 }

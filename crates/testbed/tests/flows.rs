@@ -38,12 +38,12 @@ fn in_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| {
         let inside = scope.spawn(|| {
             if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-                println!("skipped: no network namespace: {error}");
+                eprintln!("skipped: no network namespace: {error}");
                 return None;
             }
             let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
             if !up.is_ok_and(|status| status.success()) {
-                println!("skipped: `ip link set lo up` failed");
+                eprintln!("skipped: `ip link set lo up` failed");
                 return None;
             }
             Some(work())
@@ -110,7 +110,7 @@ fn a_flow_whose_receiver_dies_is_reported_and_the_others_go_on() {
         let io::Result::Ok(std::net::SocketAddr::V4(address)) = mortal.local_addr() else { panic!("an IPv4 address") };
         let receiver = thread::spawn(move || {
             let (mut stream, _) = mortal.accept().unwrap();
-            let mut some = [0; 1 << 16];
+            let mut some = [0; 1 << 12];
             let _ = stream.read(&mut some);
             thread::sleep(Duration::from_millis(30));
             // Closing with data unread resets the connection, as the death of a process does.

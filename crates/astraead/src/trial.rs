@@ -1,0 +1,67 @@
+//! `astraead trial`: one trial of a scenario on the kernel's own TCP, for `astraea run --backend kernel`.
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use astraea_testbed::{Job, document, trial};
+use nix::libc;
+use nix::sys::prctl;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+use crate::failure::Failure;
+
+/// Exit status after an interrupt, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+/// Set by signals that ask for an end.
+static CANCEL: AtomicBool = AtomicBool::new(false);
+
+/// Options of `astraead trial`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// One packet in a thousand may be so late before the trial counts as unfaithful
+    #[arg(long, value_name = "NS", default_value_t = 2_000_000)]
+    lateness_limit: u64,
+    /// Say whether the trial could be run, and leave
+    #[arg(long)]
+    check: bool,
+}
+
+/// Reads a trial from standard input and writes what came of it to standard output (`astraea_testbed::document`).
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut json = String::new();
+    io::stdin().read_to_string(&mut json)?;
+    let job = Job::parse(&json)?;
+    if arguments.check {
+        trial::check(&job)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Nothing that the trial makes outlives this process; so that it does not outlive its caller either:
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    stop_on_signals()?;
+    let done = trial::run(&job, arguments.seed, arguments.lateness_limit, &CANCEL)?;
+    if CANCEL.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    document::write(&job, done, &mut out)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+extern "C" fn cancel(_: libc::c_int) {
+    CANCEL.store(true, Ordering::Relaxed);
+}
+
+fn stop_on_signals() -> nix::Result<()> {
+    let action = SigAction::new(SigHandler::Handler(cancel), SaFlags::SA_RESTART, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
