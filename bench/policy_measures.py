@@ -9,7 +9,8 @@ from policy_settings import Setting
 
 from astraea.eval import convergence, metrics, registry
 from astraea.eval.data import Floats, Mask, TrialData
-from astraea.eval.simulated import simulate, trial_data
+from astraea.eval.measured import trial_data
+from astraea.eval.simulated import simulate
 from astraea.scenario.document import Document
 from astraea.scenario.resolve import resolve
 

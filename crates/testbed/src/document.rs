@@ -67,18 +67,22 @@ pub fn write(job: &Job, mut trial: Trial, to: &mut impl Write) -> io::Result<()>
 fn join(trial: &mut Trial) {
     for (index, flow) in trial.flows.iter_mut().enumerate() {
         let path = trial.report.flow_stats(index);
-        flow.stats.dropped = path.gone;
-        flow.stats.departed = path.departed;
-        // What was sent again for nothing has left the queue twice.
-        let twice = flow.stats.spurious * u64::from(MSS);
-        flow.stats.delivered_bytes = path.departed_bytes.saturating_sub(twice).max(flow.stats.delivered_bytes);
-        let departed: Vec<FlowSlot> = trial.report.flow_series(index);
+        let departed = trial.report.flow_series(index);
         if flow.slots.len() < departed.len() {
             flow.slots.resize(departed.len(), FlowSlot::default());
         }
+        let mut within = 0;
         for (entry, departed) in flow.slots.iter_mut().zip(&departed) {
             entry.delivered = departed.delivered;
+            within += departed.delivered;
         }
+        // The links know ahead what leaves after the end.
+        let beyond = path.departed_bytes.saturating_sub(within) / u64::from(MSS);
+        // What was sent again for nothing has left the queue twice.
+        let twice = flow.stats.spurious * u64::from(MSS);
+        flow.stats.dropped = path.gone;
+        flow.stats.departed = path.departed.saturating_sub(beyond);
+        flow.stats.delivered_bytes = within.saturating_sub(twice).max(flow.stats.delivered_bytes);
     }
 }
 

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out
 from astraea.eval import api, registry, results, runner
+from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
 from astraea.scenario.schema import MAX_TRIALS
@@ -59,6 +60,23 @@ def run(
     trace: Annotated[
         str | None, typer.Option(metavar="FILE", help="Mahimahi trace for the bottleneck.", show_default=False)
     ] = None,
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What carries the traffic: [b]sim[/b], the simulator, or [b]kernel[/b], this machine's own TCP over "
+            "emulated links.",
+            autocompletion=lambda: list(backends.NAMES),
+        ),
+    ] = "sim",
+    max_lateness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Kernel: one packet in a thousand may be so late before a trial counts as unfaithful.",
+            show_default="2ms",
+        ),
+    ] = None,
     directory: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where results go.", show_default="out/SCENARIO"),
@@ -82,6 +100,8 @@ def run(
             seed=seed,
             jobs=jobs,
             trace=trace,
+            backend=backend,
+            max_lateness=max_lateness,
             progress=functools.partial(_progress, shown=not quiet and not json),
         )
     if not found.trials:
@@ -100,10 +120,27 @@ def run(
         out().print(f"results: {directory / results.RESULTS}", soft_wrap=True)
         if page is not None:
             out().print(f"report:  {page}", soft_wrap=True)
+    _warn(found)
     if found.outcome.interrupted:
         done = f"{len(found.trials)} finished of {len(found.plan.keys)} trials"
         err().print(f"astraea: interrupted: kept the {done} in {directory}", soft_wrap=True)
         raise typer.Exit(130)
+
+
+def _warn(found: api.Results) -> None:
+    """Say what happened on real traffic that a reader of the numbers should know."""
+    late = [trial for trial in found.trials if trial.get("unfaithful")]
+    if late:
+        first = late[0]
+        problem = first["emulation"]["problems"][0]
+        count = f"{len(late)} of {len(found.trials)} trials {'is' if len(late) == 1 else 'are'} unfaithful"
+        err().print(f"astraea: {count}: {first['cc']}, seed {first['seed']}: {problem}", soft_wrap=True, markup=False)
+    failed = [(trial, flow) for trial in found.trials for flow in trial["flows"] if flow.get("failure")]
+    if failed:
+        trial, flow = failed[0]
+        count = f"{len(failed)} {'flow' if len(failed) == 1 else 'flows'} failed"
+        where = f"{trial['cc']}, seed {trial['seed']}, flow {flow['flow']}"
+        err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True, markup=False)
 
 
 def _report(directory: Path) -> Path:

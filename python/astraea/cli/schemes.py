@@ -6,23 +6,36 @@ from typing import Any
 
 from astraea.cli.output import Json, out, table, write_json
 from astraea.eval import registry
+from astraea.eval.backend import NAMES
 from astraea.scenario import units
 
 
 def schemes(json: Json = False) -> None:
-    """List the congestion-control schemes and their parameters.
+    """List the congestion-control schemes, the backends that run them, and their parameters.
 
     A parameter is set with [b]--cc NAME:PARAMETER=VALUE[/b]; a controller in a Python file is [b]file.py:ClassName[/b].
     """
     known = registry.native()
+    backends = registry.backends()
     if json:
-        write_json(list(known.values()))
+        write_json([{**scheme, "backends": backends[name]} for name, scheme in known.items()])
         return
     rows = []
     for name, scheme in known.items():
-        rows.append([f"[b]{name}[/b]", scheme["title"], str(scheme["year"] or ""), scheme["reference"]])
-        rows += [["", f"  {_parameter(param)}", "", param["doc"]] for param in scheme["params"]]
-    out().print(table(["name", "scheme", "year", "reference"], rows))
+        marks = [_mark(why) for why in backends[name].values()]
+        rows.append([f"[b]{name}[/b]", *marks, scheme["title"], str(scheme["year"] or ""), scheme["reference"]])
+        rows += [["", "", "", f"  {_parameter(param)}", "", param["doc"]] for param in scheme["params"]]
+    out().print(table(["name", *NAMES, "scheme", "year", "reference"], rows))
+    reasons: dict[str, list[str]] = {}
+    for name, on in backends.items():
+        if on["kernel"] is not None:
+            reasons.setdefault(on["kernel"], []).append(name)
+    for reason, names in reasons.items():
+        out().print(f"[dim]not on kernel: {', '.join(names)}: {reason}[/dim]", soft_wrap=True)
+
+
+def _mark(why: str | None) -> str:
+    return "yes" if why is None else "[dim]–[/dim]"
 
 
 def _parameter(param: dict[str, Any]) -> str:

@@ -14,9 +14,11 @@ from typing import Any
 import polars as pl
 
 from astraea.errors import UserError
+from astraea.eval import backend as backends
 from astraea.eval import registry, results, runner
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
+from astraea.scenario.units import parse_time
 
 Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
 """Entered when everything is checked and nothing has run; what it gives is called after each trial."""
@@ -65,6 +67,8 @@ def run(
     seed: int = 1,
     jobs: int | None = None,
     trace: str | Path | None = None,
+    backend: str = "sim",
+    max_lateness: str | None = None,
 ) -> Results:
     """Run schemes on a scenario.
 
@@ -79,6 +83,9 @@ def run(
         seed: Seed of the first trial; the next has one more.
         jobs: Trials at the same time; None: one per core. Results do not depend on it.
         trace: Mahimahi trace for the link "bottleneck", or the only link.
+        backend: "sim" for the simulator, "kernel" for this machine's own TCP over emulated links.
+        max_lateness: What one packet in a thousand may be late on emulated links before a trial counts as unfaithful,
+            such as "1ms"; None: 2 ms.
 
     Raises:
         UserError: Bad input, in one line.
@@ -92,6 +99,8 @@ def run(
         seed=seed,
         jobs=jobs,
         trace=None if trace is None else str(trace),
+        backend=backend,
+        max_lateness=max_lateness,
     )
     if found.outcome.interrupted:
         raise KeyboardInterrupt
@@ -107,6 +116,8 @@ def execute(
     seed: int = 1,
     jobs: int | None = None,
     trace: str | None = None,
+    backend: str = "sim",
+    max_lateness: str | None = None,
     progress: Progress = lambda _: nullcontext(lambda _: None),
 ) -> Results:
     """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials."""
@@ -114,12 +125,26 @@ def execute(
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
     schemes = registry.split(cc)
+    made = backends.make(backend, _lateness(max_lateness))
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
-        laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials)
+        laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
         with progress(laid) as on_done:
             outcome = runner.run(laid, jobs=jobs or os.cpu_count() or 1, on_done=on_done)
-    command = _command(scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace)
+    options = {"--backend": backend if backend != "sim" else None, "--max-lateness": max_lateness}
+    command = _command(
+        scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace, further=options
+    )
     return Results(laid, outcome, results.build(laid, outcome, command))
+
+
+def _lateness(text: str | None) -> int | None:
+    """Nanoseconds of `--max-lateness`."""
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise UserError(f"--max-lateness: {error}") from None
 
 
 def _bottleneck(loaded: document.Document) -> str:
@@ -135,12 +160,19 @@ def _bottleneck(loaded: document.Document) -> str:
 
 
 def _command(
-    scenario: str, *, schemes: list[str], settings: Sequence[str], trials: int | None, seed: int, trace: str | None
+    scenario: str,
+    *,
+    schemes: list[str],
+    settings: Sequence[str],
+    trials: int | None,
+    seed: int,
+    trace: str | None,
+    further: Mapping[str, str | None],
 ) -> list[str]:
     """The command that gives the same results, without what does not matter to them."""
     options: list[tuple[str, Any]] = [("--cc", ",".join(schemes) or None)]
     options += [("--set", setting) for setting in settings]
-    options += [("--trials", trials), ("--seed", seed), ("--trace", trace)]
+    options += [("--trials", trials), ("--seed", seed), ("--trace", trace), *further.items()]
     given = [text for option, value in options if value is not None for text in (option, str(value))]
     return ["astraea", "run", scenario, *given]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from astraea import _native, models
 from astraea.errors import UserError, nearest
+from astraea.eval import kernel
 from astraea.scenario.resolve import SchemeSpec
 from astraea.scenario.units import parse_rate, parse_ratio, parse_size, parse_time
 
@@ -28,6 +29,13 @@ PYTHON_SLOT = "constant-window"
 def native() -> dict[str, dict[str, Any]]:
     """The built-in schemes by name: title, kind, year, reference, params."""
     return {scheme["name"]: scheme for scheme in _native.schemes()}
+
+
+def backends() -> dict[str, dict[str, str | None]]:
+    """By scheme and backend: why it does not run there on this machine, or None if it does."""
+    found = kernel.availability()
+    unknown = found.get("", "no kernel has it")
+    return {name: {"sim": None, "kernel": found.get(name, unknown)} for name in native()}
 
 
 def split(texts: Iterable[str]) -> list[str]:

@@ -30,7 +30,7 @@ PAGE = "report.html"
 
 
 def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:
-    """The object of results.json. It holds no time of day and nothing else that differs between equal runs."""
+    """The object of results.json. Equal simulations give the same: it holds no time of day."""
     base = laid.document.validate()
     return {
         "schema": SCHEMA,
@@ -42,8 +42,13 @@ def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any
             "trials": laid.trials,
             "seed": laid.seed,
         },
-        "backend": "sim",
-        "host": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
+        "backend": laid.backend.name,
+        "host": {
+            "system": platform.system(),
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+            **laid.backend.facts(),
+        },
         "interrupted": outcome.interrupted,
         "trials": [result.entry for result in outcome.results],
         "points": [

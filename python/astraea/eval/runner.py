@@ -1,7 +1,8 @@
 """Running all trials of a scenario: schemes x points x repetitions, on several threads.
 
-The simulator releases Python's lock, so threads suffice. The result does not depend on how many there are: every
-trial has its own seed, and results are kept in the order of the plan.
+The simulator releases Python's lock, and real traffic is run by another program, so threads suffice. The result of a
+simulation does not depend on how many there are: every trial has its own seed, and results are kept in the order of
+the plan.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from astraea import _native
 from astraea.errors import UserError
-from astraea.eval import registry, simulated
+from astraea.eval import registry
 from astraea.eval import trial as one
+from astraea.eval.backend import Backend
+from astraea.eval.simulated import Simulator
 from astraea.eval.trial import TrialKey, TrialResult
 from astraea.scenario.document import Document
 from astraea.scenario.points import Point, points
@@ -32,6 +34,7 @@ class Plan:
     keys: list[TrialKey]
     trials: int
     seed: int
+    backend: Backend
     _schemes: dict[str, SchemeSpec]
     _fixed: dict[str, SchemeSpec]
     _traces: TraceStore
@@ -55,11 +58,21 @@ class Outcome:
     interrupted: bool = False
 
 
-def plan(document: Document, cc: Sequence[str], *, seed: int, directory: Path, trials: int | None = None) -> Plan:
+def plan(
+    document: Document,
+    cc: Sequence[str],
+    *,
+    seed: int,
+    directory: Path,
+    trials: int | None = None,
+    backend: Backend | None = None,
+) -> Plan:
     """Lay out the trials of the schemes `cc`; generated traces are put into `directory`.
 
-    Raises `UserError` for whatever would fail later: every point is resolved and shown to the simulator once.
+    Without a backend they are for the simulator. Raises `UserError` for whatever would fail later: every point is
+    resolved and shown to the backend once.
     """
+    backend = backend or Simulator()
     spread = points(document)
     fixed = _fixed(document, spread)
     if all(flow.cc is not None for point in spread for flow in point.scenario.flow):
@@ -76,11 +89,11 @@ def plan(document: Document, cc: Sequence[str], *, seed: int, directory: Path, t
         for label in labels
         for repeat in range(count)
     ]
-    laid = Plan(document, spread, keys, count, seed, schemes, fixed, TraceStore(document, directory))
+    laid = Plan(document, spread, keys, count, seed, backend, schemes, fixed, TraceStore(document, directory))
     for key in keys:
         resolved = laid.resolve(key)  # starts are drawn anew in each trial: any could come too late
         if key.repeat == 0:
-            simulated.check(resolved, document.path.name)
+            backend.check(resolved, document.path.name)
     return laid
 
 
@@ -102,7 +115,9 @@ def _fixed(document: Document, spread: Sequence[Point]) -> dict[str, SchemeSpec]
 
 
 def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _: None) -> Outcome:
-    """Run every trial of a plan on `jobs` threads; `on_done` is called in this thread after each.
+    """Run every trial of a plan on `jobs` threads (one where trials would disturb each other).
+
+    `on_done` is called in this thread after each trial.
 
     An interrupt (Ctrl-C) stops the running trials and returns the finished ones. An error in a trial stops all and is
     raised.
@@ -113,7 +128,7 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
     # Threads keep results themselves; what is queued only wakes this thread, which an interrupt may hit anywhere.
     finished: dict[int, TrialResult] = {}
     events: queue.SimpleQueue[TrialKey | BaseException] = queue.SimpleQueue()
-    cancel, stop = _native.Cancel(), threading.Event()
+    stop = threading.Event()
 
     def work() -> None:
         while not stop.is_set():
@@ -125,13 +140,14 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
             series = key.point.scenario.series
             keep = series == "all" or (series == "first" and key.repeat == 0)
             try:
-                finished[index] = one.run(key, laid.resolve(key), keep_series=keep, cancel=cancel)
+                finished[index] = one.run(key, laid.resolve(key), laid.backend, keep_series=keep)
             except BaseException as error:  # raised again in the main thread
                 events.put(error)
                 return
             events.put(key)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(laid.keys)))]
+    threads_wanted = min(jobs, len(laid.keys)) if laid.backend.parallel else 1
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(threads_wanted)]
     interrupted = False
     try:
         for thread in threads:
@@ -145,7 +161,7 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
         interrupted = True
     finally:
         stop.set()
-        cancel.cancel()
+        laid.backend.cancel()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()

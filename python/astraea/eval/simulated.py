@@ -1,24 +1,44 @@
-"""One trial in the simulator."""
+"""The backend `sim`: trials in the simulator."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-import numpy as np
-
 from astraea import _native
 from astraea.controller import Bridge
 from astraea.errors import UserError
-from astraea.eval.data import FlowData, QueueData, TrialData
 from astraea.scenario.resolve import Resolved
-from astraea.scenario.units import MSS, MTU, format_time
+from astraea.scenario.units import MSS, format_time
 
 MAX_VALUES = 10**8
 """Most values of one recorded series, flows x slots: a few gigabytes over all of them."""
 
-GOODPUT = MSS / MTU
-"""Payload per byte on a link, for full packets."""
+
+class Simulator:
+    """The simulator as a backend."""
+
+    name = "sim"
+    parallel = True
+
+    def __init__(self) -> None:
+        self._cancel = _native.Cancel()
+
+    def check(self, trial: Resolved, where: str) -> None:
+        """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
+        check(trial, where)
+
+    def run(self, trial: Resolved) -> dict[str, Any]:
+        """Run a trial."""
+        return simulate(trial, self._cancel)
+
+    def cancel(self) -> None:
+        """Make running trials raise KeyboardInterrupt soon."""
+        self._cancel.cancel()
+
+    def facts(self) -> dict[str, Any]:
+        """A simulation does not depend on the host."""
+        return {}
 
 
 def simulate(trial: Resolved, cancel: _native.Cancel | None = None) -> dict[str, Any]:
@@ -51,38 +71,3 @@ def check(trial: Resolved, where: str) -> None:
         _native.check(json.dumps(trial.config), _policies(trial))
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
-
-
-def trial_data(trial: Resolved, result: dict[str, Any]) -> TrialData:
-    """What the metrics need of a result."""
-    flows = [
-        FlowData(
-            start_ns=plan.start_ns,
-            end_ns=flow["end_ns"],
-            path=plan.path,
-            under_test=plan.under_test,
-            greedy=plan.greedy,
-            base_rtt_ns=plan.base_rtt_ns,
-            rtt_mean_ns=flow["rtt_mean_ns"],
-            sent=flow["sent_packets"],
-            lost=flow["dropped_packets"],
-            completions=tuple(map(tuple, flow["completions"])),
-        )
-        for plan, flow in zip(trial.flows, result["flows"], strict=True)
-    ]
-    return TrialData(
-        slot_ns=trial.config["slot_ns"],
-        flows=flows,
-        delivered=np.asarray(result["series"]["delivered"], dtype=float),
-        capacity=np.array([link["series"]["capacity"] for link in result["links"]], dtype=float) * GOODPUT,
-        queues=[_queue(link) for link in result["links"]],
-    )
-
-
-def _queue(link: dict[str, Any]) -> QueueData:
-    buckets = tuple(link["queue_delay_hist"])
-    return QueueData(
-        packets=sum(count for _, _, count in buckets),
-        mean_ns=link["queue_delay_mean_ns"],
-        buckets=buckets,
-    )

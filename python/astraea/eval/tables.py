@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from astraea.eval.simulated import GOODPUT
+from astraea.eval.measured import GOODPUT
 from astraea.scenario.resolve import Resolved
 from astraea.scenario.units import NS
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from astraea import _native
 from astraea.eval import metrics
-from astraea.eval.simulated import simulate, trial_data
+from astraea.eval.backend import Backend
+from astraea.eval.measured import trial_data
 from astraea.eval.tables import completion_table, flow_table, link_table
 from astraea.scenario.points import Point
 from astraea.scenario.resolve import Resolved
@@ -37,9 +37,9 @@ class TrialResult:
     completions: pl.DataFrame
 
 
-def run(key: TrialKey, resolved: Resolved, *, keep_series: bool, cancel: _native.Cancel | None) -> TrialResult:
-    """Run one trial. Raises KeyboardInterrupt when `cancel` is used."""
-    result = simulate(resolved, cancel)
+def run(key: TrialKey, resolved: Resolved, backend: Backend, *, keep_series: bool) -> TrialResult:
+    """Run one trial. Raises KeyboardInterrupt when the backend is cancelled."""
+    result = backend.run(resolved)
     entry = {
         "trial": key.number,
         "cc": key.cc,
@@ -50,6 +50,9 @@ def run(key: TrialKey, resolved: Resolved, *, keep_series: bool, cancel: _native
         "flows": [_flow(resolved, index, flow) for index, flow in enumerate(result["flows"])],
         "links": [_link(resolved, index, link) for index, link in enumerate(result["links"])],
     }
+    if "emulation" in result:
+        entry["unfaithful"] = bool(result["emulation"]["problems"])
+        entry["emulation"] = result["emulation"]
     return TrialResult(
         key,
         entry,
@@ -79,6 +82,7 @@ def _flow(resolved: Resolved, index: int, flow: dict[str, Any]) -> dict[str, Any
         "retransmitted_packets": flow["retransmitted_packets"],
         "dropped_packets": flow["dropped_packets"],
         "completions": len(flow["completions"]),
+        **({"failure": flow["failure"]} if flow.get("failure") else {}),
     }
 
 

@@ -30,6 +30,13 @@ class FlowEntry(BaseModel):
     end_ns: Number | None = None
 
 
+class Emulation(BaseModel):
+    """How well links were emulated; times in ns."""
+
+    problems: list[str] = []
+    lateness_p999_ns: Number | None = None
+
+
 class TrialEntry(BaseModel):
     """One trial of one scheme."""
 
@@ -39,6 +46,8 @@ class TrialEntry(BaseModel):
     metrics: dict[str, Number | None]
     flows: list[FlowEntry] = []
     point: dict[str, Any] = {}
+    unfaithful: bool = False
+    emulation: Emulation = Emulation()
 
 
 class PointEntry(BaseModel):

@@ -44,6 +44,10 @@ class Trial:
     flows: list[dict[str, Any]]
     point: Mapping[str, Any]
     """The swept keys and their values; empty where nothing is swept."""
+    problems: tuple[str, ...] = ()
+    """Why its links were not emulated faithfully."""
+    lateness_ms: float | None = None
+    """What one packet in a thousand was late on emulated links."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,8 @@ def _trials(entries: list[dict[str, Any]]) -> list[Trial]:
     trials = []
     for entry in entries:
         cc = entry["cc"]
+        emulation = entry.get("emulation", {})
+        late = emulation.get("lateness_p999_ns")
         trials.append(
             Trial(
                 cc=cc,
@@ -160,6 +166,8 @@ def _trials(entries: list[dict[str, Any]]) -> list[Trial]:
                 metrics=entry["metrics"],
                 flows=entry.get("flows", []),
                 point=entry.get("point", {}),
+                problems=tuple(emulation.get("problems", ())),
+                lateness_ms=None if late is None else late / 1e6,
             )
         )
         counts[cc] = counts.get(cc, 0) + 1

@@ -58,11 +58,27 @@ class Section:
                 ("Backend", _text(results.get("backend"))),
                 ("Seeds", _ranges(seeds)),
                 ("Trials", ", ".join(f"{cc} {len(self.run.of(cc))}" for cc in self.run.schemes)),
+                ("Emulation", self._lateness),
                 ("Host", ", ".join(f"{key} {_text(value)}" for key, value in host.items())),
                 ("Directory", self.run.path.name),
             )
             if text
         ]
+
+    @property
+    def _lateness(self) -> str:
+        late = [trial.lateness_ms for trial in self.run.trials if trial.lateness_ms is not None]
+        return f"at most {max(late):.2g} ms late for 99.9 % of the packets of each trial" if late else ""
+
+    @property
+    def real(self) -> bool:
+        """Whether real traffic was measured."""
+        return any(trial.lateness_ms is not None for trial in self.run.trials)
+
+    @property
+    def unfaithful(self) -> list[str]:
+        """Trials whose links were not emulated faithfully: a line for each."""
+        return [f"{trial.cc}, seed {trial.seed}: {problem}" for trial in self.run.trials for problem in trial.problems]
 
 
 def section(run: Run, index: Mapping[str, int], anchor: str) -> Section:

@@ -1,0 +1,334 @@
+"""The backend `kernel`: real TCP over emulated links. Needs root and TUN; skipped elsewhere."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from astraea import host
+from astraea.cli import main
+from astraea.errors import UserError
+from astraea.eval import kernel, registry
+from astraea.eval.backend import make
+from astraea.eval.simulated import simulate
+from astraea.scenario import document
+from astraea.scenario.resolve import resolve
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def _obstacle() -> str | None:
+    try:
+        return kernel.obstacle(kernel.doctor(host.program()))
+    except UserError as error:
+        return str(error)
+
+
+real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here: {_obstacle()}")
+
+COMMAND = str(Path(sys.executable).with_name("astraea"))
+
+LINK = """
+[link.bottleneck]
+rate = "20Mbps"
+delay = "5ms"
+buffer = "2bdp"
+"""
+SHORT = f"""
+duration = "1.5s"
+{LINK}
+[[flow]]
+count = 2
+path = ["bottleneck"]
+ack = {{ every = 2 }}
+"""
+
+
+@pytest.fixture
+def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command in an empty directory: exit status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "short.toml").write_text(SHORT)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = main(arguments)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def _results(directory: str = "out/short") -> dict[str, Any]:
+    return dict(json.loads(Path(directory, "results.json").read_text()))
+
+
+@real
+def test_a_run_gives_complete_results(astraea: Run) -> None:
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", "cubic,newreno,bbr", "-q")
+    assert status == 0, err
+    real_run = _results()
+    assert real_run["backend"] == "kernel"
+    assert {"kernel", "processor", "load"} <= real_run["host"].keys()
+    assert real_run["command"] == "astraea run short.toml --cc cubic,newreno,bbr --seed 1 --backend kernel"
+    astraea("run", "short.toml", "--cc", "cubic", "--out", "sim", "-q", "--no-report")
+    simulated = _results("sim")
+    entry, like = real_run["trials"][0], simulated["trials"][0]
+    assert entry.keys() - like.keys() == {"unfaithful", "emulation"}
+    assert entry["flows"][0].keys() == like["flows"][0].keys()
+    assert entry["links"][0].keys() == like["links"][0].keys()
+    for trial in real_run["trials"]:
+        assert 0.5 < trial["metrics"]["utilization"] <= 1.01, trial["cc"]
+        assert trial["metrics"].keys() == like["metrics"].keys()
+        assert trial["metrics"]["queue_delay_ms"] < 21
+        assert all(flow["rtt_min_ms"] >= 10 and flow["base_rtt_ns"] == 10_000_000 for flow in trial["flows"])
+    series = pl.read_parquet("out/short/series.parquet")
+    assert series.columns == pl.read_parquet("sim/series.parquet").columns
+    got = series.filter(pl.col("cc") == "bbr")
+    assert got["pacing"].is_not_nan().any()
+    assert series.filter(pl.col("cc") == "cubic")["pacing"].is_nan().all()
+    assert pl.read_parquet("out/short/links.parquet")["capacity"].drop_nans().max() == pytest.approx(20 * 1448 / 1500)
+    page = Path("out/short/report.html").read_text()
+    assert "ms late for 99.9 % of the packets" in page
+
+
+@real
+def test_the_answer_is_the_simulators(tmp_path: Path) -> None:
+    """The same document, with what only one of the two knows beside it."""
+    (tmp_path / "a.toml").write_text(SHORT)
+    scenario = document.load(str(tmp_path / "a.toml"), []).validate()
+    trial = resolve(scenario, registry.scheme("cubic"), {}, 1, {})
+    found, expected = make("kernel").run(trial), simulate(trial)
+    assert found.keys() - expected.keys() == {"emulation"}
+    assert found["flows"][0].keys() - expected["flows"][0].keys() == {"failure"}
+    assert found["links"][0].keys() == expected["links"][0].keys()
+    for part in ("series", "links"):
+        ours, theirs = found[part], expected[part]
+        if part == "links":
+            ours, theirs = ours[0]["series"], theirs[0]["series"]
+        assert ours.keys() == theirs.keys()
+        for name, values in theirs.items():
+            assert ours[name].shape == values.shape, name
+    moved = np.asarray(found["series"]["delivered"]).sum()
+    assert moved == pytest.approx(sum(flow["delivered_bytes"] for flow in found["flows"]), rel=0.01)
+
+
+@real
+def test_finite_flows_complete(astraea: Run) -> None:
+    Path("finite.toml").write_text(
+        f"""
+        duration = "2s"
+        {LINK}
+        [[flow]]
+        name = "file"
+        path = ["bottleneck"]
+        source = {{ kind = "sized", size = "200kB" }}
+        [[flow]]
+        name = "bursts"
+        path = ["bottleneck"]
+        start = "100ms"
+        source = {{ kind = "on_off", on = "200ms", off = "200ms", exponential = false }}
+        [[flow]]
+        name = "requests"
+        path = ["bottleneck"]
+        extra_delay = "10ms"
+        source = {{ kind = "periodic", every = "500ms", size = "10kB" }}
+        """
+    )
+    status, _, err = astraea("run", "finite.toml", "--backend", "kernel", "-q", "--no-report")
+    assert status == 0, err
+    file, bursts, requests = _results("out/finite")["trials"][0]["flows"]
+    assert file["completions"] == 1
+    assert file["delivered_bytes"] == 200_000
+    assert file["end_ns"] < 2_000_000_000
+    assert bursts["delivered_bytes"] > 200_000
+    assert requests["completions"] == 4
+    assert requests["rtt_min_ms"] >= 30
+    times = pl.read_parquet("out/finite/completions.parquet").filter(pl.col("flow") == 2)["time"]
+    assert times.min() >= 0.015, "one way is 15 ms"  # type: ignore[operator]
+
+
+@real
+def test_two_runs_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SHORT)
+    command = [COMMAND, "run", "short.toml", "--backend", "kernel", "-q", "--no-report", "-o"]
+    running = [subprocess.Popen([*command, name], cwd=tmp_path) for name in ("one", "two")]
+    assert [child.wait(60) for child in running] == [0, 0]
+    for name in ("one", "two"):
+        (trial,) = _results(str(tmp_path / name))["trials"]
+        assert trial["metrics"]["utilization"] > 0.5
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in listed for child in path.read_text().split()]
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+
+
+def _wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < deadline, "nothing happened for 30 s"
+        time.sleep(0.02)
+
+
+@real
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_whatever_ends_a_run_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "short.toml").write_text(SHORT.replace("1.5s", "60s"))
+    # Whatever runs the tests may have told its children to ignore an interrupt.
+    command = ["env", "--default-signal=INT", COMMAND, "run", "short.toml", "--backend", "kernel", "-q"]
+    before = sorted(Path("/sys/class/net").iterdir())
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as running:
+
+        def trial() -> list[int]:
+            named = [(child, Path(f"/proc/{child}/cmdline")) for child in _children(running.pid)]
+            return [child for child, path in named if path.exists() and b"--seed" in path.read_bytes()]
+
+        _wait_for(lambda: bool(trial()))
+        (child,) = trial()
+        time.sleep(0.3)
+        assert not _gone(child)
+        running.send_signal(how)
+        _wait_for(lambda: _gone(child))
+        status = running.wait(30)
+    assert status == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    assert sorted(Path("/sys/class/net").iterdir()) == before
+    assert not (tmp_path / "out/short").exists()
+
+
+@real
+def test_late_packets_make_a_trial_unfaithful_and_it_is_repeated(astraea: Run) -> None:
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--max-lateness", "1ns", "-q")
+    assert status == 0
+    assert err.startswith("astraea: 1 of 1 trials is unfaithful: cubic, seed 1: one packet in a thousand was")
+    (trial,) = _results()["trials"]
+    assert trial["unfaithful"] is True
+    assert trial["emulation"]["attempts"] == 2
+    page = Path("out/short/report.html").read_text()
+    assert "<b>Unfaithful:</b>" in page
+    status, _, _ = astraea("run", "short.toml", "--backend", "kernel", "--max-lateness", "10s", "-q")
+    (trial,) = _results()["trials"]
+    assert (trial["unfaithful"], trial["emulation"]["attempts"]) == (False, 1)
+    assert "<b>Unfaithful:</b>" not in Path("out/short/report.html").read_text()
+
+
+@real
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cc", "vegas"], "short.toml: flow.0.scheme: no kernel has vegas"),
+        (["--cc", "cubic:hystart=off"], "short.toml: flow.0.scheme: the kernel's cubic takes no parameters"),
+        (["--set", "flow.ack.every=8"], "short.toml: flow.0.ack.every: the kernel cannot acknowledge every 8th"),
+        (["--set", "flow.ack.loss=0.1"], "short.toml: flow.0.ack.loss: the kernel loses none"),
+        (["--set", "flow.ack.aggregate=5ms"], "short.toml: flow.0.ack.aggregate: the kernel does not bunch"),
+    ],
+)
+def test_what_the_kernel_cannot_do_is_one_line(astraea: Run, arguments: list[str], message: str) -> None:
+    status, out, err = astraea("run", "short.toml", "--backend", "kernel", *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"astraea: {message}")
+    assert not Path("out").exists()
+
+
+@real
+def test_a_python_controller_needs_the_simulator(astraea: Run) -> None:
+    Path("mine.py").write_text("class Mine:\n    def decide(self, stats):\n        return None\n")
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", "mine.py:Mine")
+    assert status == 2
+    assert err == (
+        "astraea: --cc mine.py:Mine: a controller written in Python runs in the simulator only; "
+        "expected --backend sim\n"
+    )
+
+
+def test_unknown_backends_and_options_that_do_not_fit(astraea: Run) -> None:
+    status, _, err = astraea("run", "short.toml", "--backend", "kernle")
+    assert (status, err) == (
+        2,
+        'astraea: --backend kernle: no such backend; did you mean "kernel"?; expected sim or kernel\n',
+    )
+    status, _, err = astraea("run", "short.toml", "--max-lateness", "1ms")
+    assert (status, err) == (
+        2,
+        "astraea: --max-lateness: only emulated links are late; expected --backend kernel with it\n",
+    )
+
+
+@pytest.mark.skipif(not shutil.which("setpriv") or os.geteuid() != 0, reason="only root can give up its rights")
+def test_without_rights_one_line_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SHORT)
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    command = [COMMAND, "run", "short.toml", "--backend", "kernel"]
+    done = subprocess.run([*powerless, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("astraea: --backend kernel: rights: ")
+    assert "sudo astraea" in done.stderr
+    assert done.stderr.endswith("; or use --backend sim\n")
+    assert not (tmp_path / "out").exists()
+
+
+FAKE = """#!{python}
+import json, pathlib, sys
+if sys.argv[1] == "doctor":
+    print(json.dumps({{"kernel": "0", "checks": [], "schemes": []}}))
+elif "--check" not in sys.argv:
+    sys.stdin.read()
+    calls = pathlib.Path({calls!r})
+    calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
+    late = {lateness}[len(calls.read_text()) - 1]
+    if late is None:
+        sys.exit("thread 'main' panicked")
+    emulation = {{"lateness_p999_ns": late, "problems": ["late"] if late > 100 else []}}
+    print(json.dumps({{"flows": [], "links": [], "series": {{}}, "emulation": emulation, "arrays": []}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lateness", "kept", "attempts"),
+    [([50], 50, 1), ([500, 50], 50, 2), ([300, 500], 300, 2), ([500, 300], 300, 2)],
+)
+def test_the_more_faithful_of_two_attempts_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lateness: list[int], kept: int, attempts: int
+) -> None:
+    backend = _fake(tmp_path, monkeypatch, lateness)
+    result = backend.run(_trial(tmp_path))
+    assert (result["emulation"]["lateness_p999_ns"], result["emulation"]["attempts"]) == (kept, attempts)
+    assert len((tmp_path / "calls").read_text()) == attempts
+
+
+def test_a_failure_of_the_program_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = _fake(tmp_path, monkeypatch, [None])
+    with pytest.raises(UserError, match=r"^kernel: astraead trial failed: thread 'main' panicked$"):
+        backend.run(_trial(tmp_path))
+
+
+def _fake(directory: Path, monkeypatch: pytest.MonkeyPatch, lateness: list[Any]) -> kernel.Kernel:
+    """A backend whose program answers at once."""
+    path = directory / "astraead"
+    path.write_text(FAKE.format(python=sys.executable, calls=str(directory / "calls"), lateness=lateness))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("ASTRAEAD", str(path))
+    return kernel.Kernel()
+
+
+def _trial(directory: Path) -> Any:
+    (directory / "a.toml").write_text(SHORT)
+    scenario = document.load(str(directory / "a.toml"), []).validate()
+    return resolve(scenario, registry.scheme("cubic"), {}, 1, {})
