@@ -24,6 +24,9 @@ from astraea.scenario.points import Point, points
 from astraea.scenario.resolve import Resolved, SchemeSpec, resolve
 from astraea.trace.prepare import TraceStore
 
+LOOK_EVERY_S = 0.1
+"""How long an interrupt may wait to be noticed."""
+
 
 @dataclass
 class Plan:
@@ -153,7 +156,7 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
         for thread in threads:
             thread.start()
         for _ in laid.keys:
-            event = events.get()
+            event = _next(events)
             if isinstance(event, BaseException):
                 raise event
             on_done(event)
@@ -166,3 +169,12 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
             if thread.ident is not None:
                 thread.join()
     return Outcome([finished[index] for index in sorted(finished)], interrupted and len(finished) < len(laid.keys))
+
+
+def _next(events: queue.SimpleQueue[TrialKey | BaseException]) -> TrialKey | BaseException:
+    """The next event. Polars makes system calls restart after a signal, so a wait without end would not see Ctrl-C."""
+    while True:
+        try:
+            return events.get(timeout=LOOK_EVERY_S)
+        except queue.Empty:
+            continue
