@@ -5,6 +5,7 @@
 
 mod doctor;
 mod failure;
+mod link;
 mod trial;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ enum Command {
     /// Run one trial of a scenario on the kernel's TCP
     #[command(hide = true)]
     Trial(trial::Arguments),
+    Link(link::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,5 +46,6 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Trial(arguments) => trial::run(&arguments),
+        Command::Link(arguments) => link::run(&arguments),
     }
 }

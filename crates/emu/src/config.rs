@@ -1,5 +1,6 @@
 //! What is emulated: the simulator's links, and the flows' ways through them.
 
+use astraea_sim::mesh::{Mesh, Path};
 use astraea_sim::{ConfigError, LinkConfig, Nanos, RateConfig};
 
 /// Flows that addresses can tell apart.
@@ -69,18 +70,43 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the simulator's links do not.
+    /// Checks everything, with models that are thrown away.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        self.meshes().map(|_| ())
+    }
+
+    /// The paths of all flows, on the way out and on the way back.
+    fn paths(&self) -> [Vec<Path>; 2] {
+        let out = |route: &Route| Path { links: route.path.clone(), delay_of: vec![], extra_ns: route.extra_delay_ns };
+        let back = |route: &Route| Path {
+            links: route.return_path.clone(),
+            delay_of: if route.return_path.is_empty() { route.path.clone() } else { vec![] },
+            extra_ns: route.extra_delay_ns,
+        };
+        [self.routes.iter().map(out).collect(), self.routes.iter().map(back).collect()]
+    }
+
+    /// A model for each thread: one for each direction, or one with the paths out followed by the paths back.
+    pub(crate) fn meshes(&self) -> Result<Vec<Mesh>, ConfigError> {
         if self.routes.is_empty() || self.routes.len() > MOST_FLOWS {
             let problem = format!("there are {}, expected 1 to {MOST_FLOWS}", self.routes.len());
             return Err(ConfigError::new("routes", problem));
         }
-        Ok(())
+        let [out, back] = self.paths();
+        let parts = if self.wants_two_threads() { vec![out, back] } else { vec![[out, back].concat()] };
+        let mesh = |paths: Vec<Path>| {
+            let mut mesh = Mesh::new(&self.links, &paths, self.slot_ns, self.duration_ns, self.seed)?;
+            if self.log {
+                mesh.keep_log();
+            }
+            Ok(mesh)
+        };
+        parts.into_iter().map(mesh).collect()
     }
 
     /// Whether each direction has a thread of its own: when a link is fast. One thread for both wakes up half as often,
     /// and is all that can be done when a link is crossed in both directions.
-    pub(crate) fn wants_two_threads(&self) -> bool {
+    fn wants_two_threads(&self) -> bool {
         let fast = self.links.iter().any(|link| match &link.rate {
             RateConfig::Constant(rate) => *rate > ONE_THREAD,
             RateConfig::Schedule { pieces, .. } => pieces.iter().any(|piece| piece.1 > ONE_THREAD),

@@ -13,6 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::libc;
 
 use crate::error::Error;
+use crate::namespace::Namespace;
 
 /// Bytes of the virtio header in front of every packet.
 pub(crate) const VNET_HEADER: usize = 10;
@@ -40,6 +41,7 @@ mod ioctl {
 pub struct Tun {
     file: File,
     name: String,
+    namespace: Namespace,
 }
 
 impl Tun {
@@ -56,7 +58,7 @@ impl Tun {
             }
             other => other.map_err(|error| Error::system(path, error))?,
         };
-        let tun = Self { file, name: name.to_owned() };
+        let tun = Self { file, name: name.to_owned(), namespace: Namespace::current()? };
         tun.configure().map_err(|error| Error::system(format!("creating the TUN device {name}"), error))?;
         Ok(tun)
     }
@@ -101,8 +103,17 @@ impl Tun {
     /// # Errors
     /// What the kernel answers.
     pub fn add_route(&self, prefix: Ipv4Addr, bits: u32) -> Result<(), Error> {
-        let add = || Interface::new(&self.name)?.add_route(prefix, bits);
+        let add = || Interface::new(&self.name)?.add_route(prefix, bits, 0);
         add().map_err(|error| Error::system(format!("route to {prefix}/{bits} by device {}", self.name), error))
+    }
+
+    /// Refuses packets for `prefix`/`bits` that have no better route, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn reject(prefix: Ipv4Addr, bits: u32) -> Result<(), Error> {
+        let add = || Interface::new("lo")?.add_route(prefix, bits, libc::RTF_REJECT);
+        add().map_err(|error| Error::system(format!("route to {prefix}/{bits}"), error))
     }
 
     /// Gives it an IPv6 address, with its prefix of `bits` reached through it; call in its namespace.
@@ -114,13 +125,13 @@ impl Tun {
         set().map_err(|error| Error::system(format!("address {local} of device {}", self.name), error))
     }
 
-    /// Packets that the device `name` of the calling thread's namespace dropped itself, in either direction.
+    /// Packets that the device itself dropped, in either direction.
     ///
     /// # Errors
-    /// If `/proc` is not mounted or there is no such device.
-    pub fn dropped_by(name: &str) -> io::Result<u64> {
-        let table = fs::read_to_string("/proc/thread-self/net/dev")?;
-        let line = table.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'));
+    /// If `/proc` is not mounted.
+    pub fn dropped(&self) -> io::Result<u64> {
+        let table = self.namespace.run(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
+        let line = table.lines().find_map(|line| line.trim_start().strip_prefix(&self.name)?.strip_prefix(':'));
         let counters: Vec<u64> =
             line.unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
         // Receive: bytes packets errs drop …; transmit: from the ninth column on.
@@ -191,13 +202,13 @@ impl<'a> Interface<'a> {
         self.set(libc::SIOCSIFFLAGS, |r| r.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short)
     }
 
-    fn add_route(&self, prefix: Ipv4Addr, bits: u32) -> io::Result<()> {
+    fn add_route(&self, prefix: Ipv4Addr, bits: u32, flags: libc::c_ushort) -> io::Result<()> {
         let mut device: Vec<libc::c_char> = self.name.bytes().map(character).chain([0]).collect();
         // SAFETY: all-zero bytes are a valid rtentry.
         let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
         route.rt_dst = socket_address(prefix);
         route.rt_genmask = socket_address(mask(bits));
-        route.rt_flags = libc::RTF_UP;
+        route.rt_flags = libc::RTF_UP | flags;
         route.rt_dev = device.as_mut_ptr();
         control(&self.socket, libc::SIOCADDRT, &mut route)
     }

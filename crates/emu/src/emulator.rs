@@ -9,6 +9,7 @@ use crate::device::{Tun, own_prefix};
 use crate::error::Error;
 use crate::live::LiveLink;
 use crate::namespace::Namespace;
+use crate::orphans::kill_orphans;
 use crate::report::Report;
 use crate::running::Running;
 
@@ -51,6 +52,8 @@ impl Emulator {
     /// If rights or the TUN driver are missing, or the configuration is inconsistent.
     pub fn start(mut config: Config) -> Result<Self, Error> {
         config.routing = Routing::ByAddress;
+        config.validate()?;
+        kill_orphans();
         let senders = Namespace::new()?;
         let receivers = Namespace::new()?;
         let senders_device = end(&senders, SENDERS, RECEIVERS)?;
@@ -87,10 +90,7 @@ impl Emulator {
     /// # Panics
     /// If a thread of the emulation has panicked.
     pub fn stop(self) -> Report {
-        let dropped = [&self.senders, &self.receivers].map(|namespace| namespace.run(|| Tun::dropped_by(DEVICE)));
-        let mut report = self.running.stop();
-        report.device_dropped = dropped.into_iter().flatten().sum();
-        report
+        self.running.stop()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A namespace lives as long as something holds it: the file descriptor in [`Namespace`], a thread or a process inside.
 //! It has no name under `/run/netns`, so there is nothing to remove: whichever way the process ends, `kill -9`
-//! included, the kernel takes the namespace and its devices away. To look inside:
+//! included, the kernel takes the namespace and its devices away (for processes inside see [`kill_orphans`]).
+//! To look inside:
 //! `nsenter --net=/proc/PID/fd/N`, see [`Namespace::path`].
 
 use std::fs::{self, File};
@@ -13,9 +14,10 @@ use std::process::Command;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 
 use crate::error::Error;
+use crate::orphans;
 
 /// A network namespace; it goes when this and the last process inside have gone.
 #[derive(Debug)]
@@ -48,6 +50,12 @@ impl Namespace {
         Ok(Self { file: file.into() })
     }
 
+    /// Kills every process inside, the caller excepted: what a command has left in the background when its network goes.
+    pub fn kill_all(&self) {
+        let Ok(here) = nix::sys::stat::fstat(&self.file) else { return };
+        orphans::kill_all_in(here.st_ino);
+    }
+
     /// A path that names the namespace for other processes while this one lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
@@ -76,17 +84,20 @@ impl Namespace {
         })
     }
 
-    /// Makes `command` start inside the namespace, and be killed when the *thread* that starts it ends (and so with the
+    /// Makes `command` start inside the namespace, without blocked signals, and be killed when the *thread* that starts it ends (and so with the
     /// process, however it ends).
     ///
     /// # Errors
     /// If there are no more file descriptors.
     pub fn attach(&self, command: &mut Command) -> io::Result<()> {
         let file = self.file.try_clone()?;
+        let (mark, owner) = orphans::mark();
+        command.env(mark, owner);
         // SAFETY: between fork and exec only system calls are made, on values that are owned by the closure.
         unsafe {
             command.pre_exec(move || {
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
+                pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
                 setns(file.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from)
             });
         }

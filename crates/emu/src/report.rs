@@ -1,6 +1,6 @@
 //! What an emulation did, in the simulator's terms, and whether it can be believed.
 
-use astraea_sim::mesh::PathStats;
+use astraea_sim::mesh::{Mesh, Passage, PathStats};
 use astraea_sim::{FlowSlot, Histogram, LinkSlot, LinkStats, Nanos};
 
 use crate::config::Config;
@@ -8,7 +8,7 @@ use crate::engine::Engine;
 
 /// An emulation that has been stopped.
 pub struct Report {
-    engines: Vec<Engine>,
+    meshes: Vec<Mesh>,
     flows: usize,
     slots: usize,
     limit: Nanos,
@@ -16,12 +16,14 @@ pub struct Report {
     pub elapsed_ns: Nanos,
     /// How late packets were delivered, in ns after the time that the links demand.
     pub lateness: Histogram,
-    /// Packets that the devices dropped before the emulator saw them, if anyone has asked the devices.
+    /// Packets that the devices dropped before the emulator saw them.
     pub device_dropped: u64,
     /// Packets that the kernel did not take back.
     pub refused: u64,
     /// Packets that belong to no route.
     pub unrouted: u64,
+    /// What happened to packets since the last [`Running::take_log`](crate::Running::take_log).
+    pub log: Vec<Passage>,
     /// Packets that were on their way at the end.
     pub on_the_way: usize,
     /// CPU time of the emulator's threads in ns, with the kernel's work on delivery.
@@ -52,7 +54,8 @@ impl Report {
             cpu_ns: sum(|e| e.tally.cpu_ns),
             wakeups: sum(|e| e.tally.wakeups),
             realtime: engines.iter().all(|e| e.tally.realtime),
-            engines,
+            log: Vec::new(),
+            meshes: engines.into_iter().map(|engine| engine.mesh).collect(),
         }
     }
 
@@ -75,10 +78,10 @@ impl Report {
         problems
     }
 
-    /// The engine whose packets crossed a link.
-    fn engine_of(&mut self, link: usize) -> &mut Engine {
-        let owner = self.engines.iter_mut().position(|engine| engine.mesh.link_stats(link).offered > 0);
-        &mut self.engines[owner.unwrap_or(0)]
+    /// The model in which packets crossed a link.
+    fn mesh_of(&mut self, link: usize) -> &mut Mesh {
+        let owner = self.meshes.iter_mut().position(|mesh| mesh.link_stats(link).offered > 0);
+        &mut self.meshes[owner.unwrap_or(0)]
     }
 
     /// Counters of a link.
@@ -86,20 +89,20 @@ impl Report {
     /// # Panics
     /// If there is no such link, as the other methods that take one.
     pub fn link_stats(&mut self, link: usize) -> &LinkStats {
-        self.engine_of(link).mesh.link_stats(link)
+        self.mesh_of(link).link_stats(link)
     }
 
     /// Time series of a link, one entry for each slot; empty if none was recorded.
     pub fn link_series(&mut self, link: usize) -> Vec<LinkSlot> {
         let slots = self.slots;
-        let Some(recorder) = self.engine_of(link).mesh.recorder() else { return Vec::new() };
+        let Some(recorder) = self.mesh_of(link).recorder() else { return Vec::new() };
         let recorded = recorder.link(link);
         (0..slots).map(|slot| recorded.get(slot).copied().unwrap_or_default()).collect()
     }
 
     /// Wire bytes that a link could carry between two times after the start, in ns.
     pub fn capacity_bytes(&self, link: usize, from: Nanos, to: Nanos) -> f64 {
-        self.engines[0].mesh.capacity_bytes(link, from, to)
+        self.meshes[0].capacity_bytes(link, from, to)
     }
 
     /// Counters of a flow's packets from sender to receiver.
@@ -108,7 +111,7 @@ impl Report {
     /// If there is no such flow.
     pub fn flow_stats(&self, flow: usize) -> PathStats {
         assert!(flow < self.flows, "there are {} flows", self.flows);
-        self.engines[0].mesh.path_stats(flow)
+        self.meshes[0].path_stats(flow)
     }
 
     /// Time series of a flow, one entry for each slot, of which only `delivered` is used: payload bytes that left the
@@ -119,7 +122,7 @@ impl Report {
     pub fn flow_series(&mut self, flow: usize) -> Vec<FlowSlot> {
         assert!(flow < self.flows, "there are {} flows", self.flows);
         let slots = self.slots;
-        let Some(recorder) = self.engines[0].mesh.recorder() else { return Vec::new() };
+        let Some(recorder) = self.meshes[0].recorder() else { return Vec::new() };
         let recorded = recorder.flow(flow);
         (0..slots).map(|slot| recorded.get(slot).copied().unwrap_or_default()).collect()
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use astraea_sim::Nanos;
-use astraea_sim::mesh::{Mesh, Passage, Path};
+use astraea_sim::mesh::Passage;
 
 use crate::clock::{keep_time, monotonic};
 use crate::config::Config;
@@ -22,6 +22,7 @@ pub struct Running {
     epoch: Nanos,
     stop: Arc<AtomicBool>,
     live: Arc<Live>,
+    devices: [Arc<Tun>; 2],
     threads: Vec<JoinHandle<Engine>>,
 }
 
@@ -32,7 +33,6 @@ impl Running {
     /// # Errors
     /// If the configuration is inconsistent, a trace cannot be read, or no thread can be started.
     pub fn start(config: Config, senders: Tun, receivers: Tun) -> Result<Self, Error> {
-        config.validate()?;
         let flows = config.routes.len();
         let (senders, receivers) = (Arc::new(senders), Arc::new(receivers));
         let live = Arc::new(Live::new(config.links.len()));
@@ -49,30 +49,22 @@ impl Running {
             forward: false,
             first_path,
         };
-        let (mut paths_out, mut paths_back) = (Vec::new(), Vec::new());
-        for route in &config.routes {
-            let delay_of = if route.return_path.is_empty() { route.path.clone() } else { vec![] };
-            let extra_ns = route.extra_delay_ns;
-            paths_out.push(Path { links: route.path.clone(), delay_of: vec![], extra_ns });
-            paths_back.push(Path { links: route.return_path.clone(), delay_of, extra_ns });
-        }
-        let mesh = |paths: &[Path]| {
-            let mut mesh = Mesh::new(&config.links, paths, config.slot_ns, config.duration_ns, config.seed)?;
-            if config.log {
-                mesh.keep_log();
-            }
-            Ok::<_, Error>(mesh)
-        };
         let distance = pace::distance(&config.links, &config.routes);
-        let parts = if config.wants_two_threads() {
-            vec![(mesh(&paths_out)?, vec![out(0)]), (mesh(&paths_back)?, vec![back(0)])]
-        } else {
-            paths_out.extend(paths_back);
-            vec![(mesh(&paths_out)?, vec![out(0), back(flows)])]
+        let meshes = config.meshes()?;
+        let directions = match meshes.len() {
+            1 => vec![vec![out(0), back(flows)]],
+            _ => vec![vec![out(0)], vec![back(0)]],
         };
+<<<<<<< HEAD
         let epoch = monotonic() + config.lead_ns;
         let mut running = Self { epoch, stop, live, threads: Vec::new(), config };
         for (mesh, directions) in parts {
+=======
+        let epoch = monotonic();
+        let devices = [Arc::clone(&senders), Arc::clone(&receivers)];
+        let mut running = Self { epoch, stop, live, devices, threads: Vec::new(), config };
+        for (mesh, directions) in meshes.into_iter().zip(directions) {
+>>>>>>> 9349232 (astraea link: a shell or command behind an emulated link; tests over real sockets)
             let live = Arc::clone(&running.live);
             let pace = Pace::new(distance);
             let engine = Engine::new(mesh, directions, flows, running.config.routing, epoch, pace, live);
@@ -123,7 +115,16 @@ impl Running {
         for engine in &mut engines {
             self.live.publish(&mut engine.mesh);
         }
+<<<<<<< HEAD
         Report::new(&self.config, monotonic().saturating_sub(self.epoch), engines)
+=======
+        let elapsed = monotonic() - self.epoch;
+        let mut report = Report::new(&self.config, elapsed, engines);
+        // Where the counters cannot be read there is no telling.
+        report.device_dropped = self.devices.iter().filter_map(|device| device.dropped().ok()).sum();
+        report.log = self.live.take_log();
+        report
+>>>>>>> 9349232 (astraea link: a shell or command behind an emulated link; tests over real sockets)
     }
 }
 

@@ -44,7 +44,7 @@ impl Tcp {
         tcp[2..4].copy_from_slice(&self.port.to_be_bytes());
         tcp[4..8].copy_from_slice(&self.sequence.to_be_bytes());
         tcp[8..12].copy_from_slice(&77_u32.to_be_bytes());
-        tcp[12] = ((20 + self.options.len()) / 4 << 4) as u8;
+        tcp[12] = ((20 + self.options.len()) / 4 * 16) as u8;
         tcp[13] = self.flags;
         tcp[14..16].copy_from_slice(&500_u16.to_be_bytes());
         tcp.extend(&self.options);
