@@ -55,14 +55,21 @@ fn inside() {
     eprintln!("shortest {shortest} us");
 }
 
-/// The round trip in ms that `inside` measures behind `link`, to a socket of this process.
-fn round_trip(mut link: Command) -> f64 {
+/// The round trip in ms that `inside` measures behind a link with these options, and perhaps one within, to a socket of
+/// this process.
+fn round_trip(options: &[&str], nested: Option<&[&str]>) -> f64 {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout is set");
-    // Behind one link or several, the caller's end of the outermost leads here: any of our addresses does.
+    socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout is set");
     let port = socket.local_addr().expect("it is bound").port();
-    let base = format!("{}:{port}", own_address());
-    let mut child = link.env(TARGET, base).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    // The caller is at the outermost link's base, whatever the number of links.
+    let script = format!(r#"export {TARGET}=$ASTRAEA_BASE:{port}; exec "$@""#);
+    let mut link = astraead();
+    link.args(options).args(["--", "sh", "-c", &script, "sh"]);
+    if let Some(options) = nested {
+        link.args([env!("CARGO_BIN_EXE_astraead"), "link"]).args(options).arg("--");
+    }
+    link.args(inside_words()).stderr(Stdio::piped()).stdout(Stdio::null());
+    let mut child = link.spawn().expect("it starts");
     let mut buffer = [0; 200];
     let status = loop {
         if let Ok((length, from)) = socket.recv_from(&mut buffer) {
@@ -79,10 +86,176 @@ fn round_trip(mut link: Command) -> f64 {
     words.and_then(|word| word.parse::<f64>().ok()).unwrap_or_else(|| panic!("{output}")) / 1000.0
 }
 
-/// An address of this machine that is not a loopback one, which a link cannot reach.
-fn own_address() -> String {
-    // Nothing is sent: connecting a datagram socket only chooses the source address.
-    let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    let connected = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
-    connected.map_or_else(|_| "127.0.0.1".into(), |address| address.ip().to_string())
+#[test]
+fn delays_are_those_asked_for_and_nested_ones_add_up() {
+    if !possible() {
+        return;
+    }
+    for (expected, options, nested) in [
+        (30.0, vec!["--rate", "100Mbps", "--delay", "15ms"], None),
+        (25.0, vec!["--delay", "15ms", "--down-delay=10ms"], None),
+        (50.0, vec!["--delay", "15ms"], Some(&["--rate", "50Mbps", "--delay", "10ms"][..])),
+    ] {
+        let took = round_trip(&options, nested);
+        assert!((expected..expected + 20.0).contains(&took), "{took} ms with {options:?} {nested:?}");
+    }
+}
+
+#[test]
+fn the_status_of_the_command_is_passed_on() {
+    if !possible() {
+        return;
+    }
+    for (words, expected) in [(["sh", "-c", "exit 7"], 7), (["sh", "-c", "kill -TERM $$"], 128 + 15)] {
+        let status = astraead().arg("--").args(words).status().expect("it runs");
+        assert_eq!(status.code(), Some(expected), "{words:?}");
+    }
+}
+
+#[test]
+fn without_a_command_there_is_a_shell() {
+    if !possible() {
+        return;
+    }
+    let mut child =
+        astraead().env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("it is piped"), b"echo base $MAHIMAHI_BASE\nexit 3\n")
+        .expect("the shell reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).starts_with("base 100."), "{}", text(&output.stdout));
+}
+
+/// The number of a process that a command behind a link prints, and the link.
+fn start_with_process(script: &str) -> (std::process::Child, u32) {
+    let mut link = astraead();
+    link.args(["--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = link.spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it prints");
+    (child, line.trim().parse().unwrap_or_else(|_| panic!("{line:?} is not a number")))
+}
+
+/// Waits until a process has gone.
+fn gone(pid: u32) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if stat.is_empty() || stat.contains(") Z ") {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+fn signal(pid: u32, name: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().expect("there is a shell");
+    assert!(status.success());
+}
+
+#[test]
+fn a_request_to_end_ends_the_command_and_what_it_left_behind() {
+    if !possible() {
+        return;
+    }
+    let (mut link, left_behind) = start_with_process("sleep 61 & echo $!; wait");
+    let device = format!("/sys/class/net/astr{}", link.id());
+    assert!(Path::new(&device).exists());
+    signal(link.id(), "TERM");
+    assert_eq!(link.wait().expect("it is our child").code(), Some(128 + 15));
+    assert!(gone(left_behind));
+    assert!(!Path::new(&device).exists());
+}
+
+#[test]
+fn the_next_link_cleans_up_after_one_that_was_killed() {
+    if !possible() {
+        return;
+    }
+    let (mut link, left_behind) = start_with_process("sleep 62 & echo $!; wait");
+    let device = format!("/sys/class/net/astr{}", link.id());
+    let namespace = fs::read_link(format!("/proc/{left_behind}/ns/net")).expect("it runs");
+    assert_ne!(namespace, fs::read_link("/proc/self/ns/net").expect("so do we"));
+    signal(link.id(), "KILL");
+    assert_eq!(link.wait().expect("it is our child").signal(), Some(9));
+    assert!(!Path::new(&device).exists());
+    assert!(possible());
+    assert!(gone(left_behind), "the next start has ended it");
+    let users = fs::read_dir("/proc").expect("/proc is there").flatten();
+    let used = users.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).any(|used| used == namespace);
+    assert!(!used, "nobody keeps the namespace");
+}
+
+#[test]
+fn logs_are_in_mahimahis_format() {
+    if !possible() {
+        return;
+    }
+    let base = std::env::temp_dir().join(format!("astraea-link-{}", std::process::id()));
+    let name = base.display().to_string();
+    round_trip(&["--rate", "12Mbps", "--delay", "5ms", "--log", &name], None);
+    for direction in ["up", "down"] {
+        let path = format!("{name}.{direction}");
+        let log = fs::read_to_string(&path).expect("there is a log");
+        fs::remove_file(path).expect("it is a file");
+        assert!(log.contains("\n# base timestamp: 0\n"), "{log}");
+        let lines: Vec<Vec<&str>> =
+            log.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').collect()).collect();
+        let of = |kind: &str| lines.iter().filter(|line| line[1] == kind).count();
+        assert!(of("+") >= 10 && of("+") == of("-"), "{log}");
+        assert!(of("#") >= 50, "one opportunity a millisecond");
+        assert!(lines.windows(2).all(|pair| {
+            let [a, b] = [&pair[0], &pair[1]].map(|line| line[0].parse::<u64>().expect("a time"));
+            a <= b
+        }));
+        // 128 bytes at 12 Mbit/s leave within a millisecond or two of their arrival.
+        assert!(lines.iter().filter(|line| line[1] == "-").all(|line| line[2] == "128" && line[3].len() == 1), "{log}");
+    }
+}
+
+fn refusal(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let line = text(&output.stderr);
+    assert_eq!(line.lines().count(), 1, "{line}");
+    line.trim_end().strip_prefix("astraea: ").expect("it says who speaks").to_owned()
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    for (words, expected) in [
+        (
+            &["--rate", "100"][..],
+            "invalid value '100' for '--rate <RATE>': missing unit in \"100\"; expected e.g. 100Mbps",
+        ),
+        (&["--rate", "1Mbps", "--trace", "x"], "uplink: expected a rate or a trace, got both"),
+        (&["--trace", "/no/such"], "trace /no/such: cannot be read: No such file or directory (os error 2)"),
+        (&["--up-loss", "100%"], "uplink: a loss of 100% would let nothing through"),
+        (&["--queue", "red"], "uplink: red needs a --buffer"),
+    ] {
+        assert_eq!(refusal(&astraead().args(words).output().expect("it runs")), expected);
+    }
+    if possible() {
+        let output = astraead().args(["--", "/no/such/command"]).output().expect("it runs");
+        assert!(refusal(&output).starts_with("/no/such/command: cannot be started: "));
+    }
+}
+
+#[test]
+fn without_root_one_line_says_what_to_run() {
+    let mut command = astraead();
+    command.args(["--", "true"]);
+    if possible() {
+        // Nobody's number; the program has to be reachable for everybody.
+        let copy = std::env::temp_dir().join(format!("astraead-{}", std::process::id()));
+        fs::copy(env!("CARGO_BIN_EXE_astraead"), &copy).expect("a file can be copied");
+        command = Command::new(&copy);
+        command.args(["link", "--", "true"]).uid(65_534).gid(65_534);
+        let output = command.output().expect("it runs");
+        fs::remove_file(copy).expect("it is a file");
+        assert_eq!(
+            refusal(&output),
+            "link: needs root to make network namespaces and devices; try: sudo astraea link …"
+        );
+    }
 }

@@ -55,16 +55,10 @@ impl Running {
             1 => vec![vec![out(0), back(flows)]],
             _ => vec![vec![out(0)], vec![back(0)]],
         };
-<<<<<<< HEAD
         let epoch = monotonic() + config.lead_ns;
-        let mut running = Self { epoch, stop, live, threads: Vec::new(), config };
-        for (mesh, directions) in parts {
-=======
-        let epoch = monotonic();
         let devices = [Arc::clone(&senders), Arc::clone(&receivers)];
         let mut running = Self { epoch, stop, live, devices, threads: Vec::new(), config };
         for (mesh, directions) in meshes.into_iter().zip(directions) {
->>>>>>> 9349232 (astraea link: a shell or command behind an emulated link; tests over real sockets)
             let live = Arc::clone(&running.live);
             let pace = Pace::new(distance);
             let engine = Engine::new(mesh, directions, flows, running.config.routing, epoch, pace, live);
@@ -115,16 +109,12 @@ impl Running {
         for engine in &mut engines {
             self.live.publish(&mut engine.mesh);
         }
-<<<<<<< HEAD
-        Report::new(&self.config, monotonic().saturating_sub(self.epoch), engines)
-=======
-        let elapsed = monotonic() - self.epoch;
+        let elapsed = monotonic().saturating_sub(self.epoch);
         let mut report = Report::new(&self.config, elapsed, engines);
         // Where the counters cannot be read there is no telling.
         report.device_dropped = self.devices.iter().filter_map(|device| device.dropped().ok()).sum();
         report.log = self.live.take_log();
         report
->>>>>>> 9349232 (astraea link: a shell or command behind an emulated link; tests over real sockets)
     }
 }
 

@@ -109,7 +109,7 @@ fn supervise(
             meter.show(&running);
         }
         take_logs(&running, &mut logs);
-        logs.iter_mut().try_for_each(|log| log.write_until(monotonic() - running.epoch()))
+        logs.iter_mut().try_for_each(|log| log.write_until(monotonic().saturating_sub(running.epoch())))
     });
     drop(meter);
     namespace.kill_all();

@@ -52,7 +52,8 @@ impl clap::Args for Sides {
         for (prefix, heading) in prefixes {
             for (name, value, help) in SETTINGS {
                 let id = format!("{prefix}{name}");
-                let mut arg = Arg::new(id.clone()).long(id).value_name(value).help_heading(heading).allow_hyphen_values(true);
+                let mut arg =
+                    Arg::new(id.clone()).long(id).value_name(value).help_heading(heading).allow_hyphen_values(true);
                 arg = match help.rsplit_once(" (default: ") {
                     Some((help, _)) if !prefix.is_empty() => arg.help(help),
                     _ => arg.help(help),
