@@ -40,6 +40,23 @@ pub struct Loss {
     pub in_flight: u64,
 }
 
+/// A packet newly declared lost, and the state of the connection when it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// Time of detection.
+    pub now: Nanos,
+    /// Its payload bytes.
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent_at: Nanos,
+    /// Payload bytes in flight when it had been sent, itself included.
+    pub sent_in_flight: u64,
+    /// Payload bytes declared lost since it was sent, itself included.
+    pub lost_since: u64,
+    /// Whether the application, not the network, limited the sender when it was sent.
+    pub app_limited: bool,
+}
+
 /// Why a sender takes the network to be congested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -65,8 +82,9 @@ pub struct Congestion {
 /// A congestion controller.
 ///
 /// The transport calls the `on_*` methods in the order of the events and then reads [`cwnd`](Controller::cwnd) and
-/// [`pacing_rate`](Controller::pacing_rate). For one acknowledgement the order is: [`on_loss`](Controller::on_loss) and
-/// [`on_congestion`](Controller::on_congestion) if it reveals a loss, then [`on_ack`](Controller::on_ack).
+/// [`pacing_rate`](Controller::pacing_rate). For one acknowledgement the order is: if it reveals a loss,
+/// [`on_packet_lost`](Controller::on_packet_lost) for each packet, [`on_loss`](Controller::on_loss) and
+/// [`on_congestion`](Controller::on_congestion); then [`on_ack`](Controller::on_ack).
 pub trait Controller {
     /// A packet of `bytes` payload left at `now`; `in_flight` includes it.
     fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
@@ -75,6 +93,11 @@ pub trait Controller {
 
     /// An acknowledgement arrived. `rtt` already includes its sample.
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt);
+
+    /// A packet was declared lost, in the order in which they were sent. A timeout is not reported packet by packet.
+    fn on_packet_lost(&mut self, packet: &LostPacket) {
+        let _ = packet;
+    }
 
     /// Packets were declared lost (each detection, unlike [`on_congestion`](Controller::on_congestion)).
     fn on_loss(&mut self, loss: &Loss) {

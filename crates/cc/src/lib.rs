@@ -31,7 +31,7 @@ mod vegas;
 pub use bbr::{Bbr, BbrMode};
 pub use compound::{Compound, CompoundConfig};
 pub use constant::{ConstantRate, ConstantWindow};
-pub use controller::{Ack, Congestion, Controller, Loss, Signal};
+pub use controller::{Ack, Congestion, Controller, Loss, LostPacket, Signal};
 pub use copa::Copa;
 pub use cubic::{Cubic, CubicConfig};
 pub use hystart::{HyStart, HyStartPhase};

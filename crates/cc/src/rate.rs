@@ -16,6 +16,10 @@ pub struct SendStamp {
     pub delivered_at: Nanos,
     /// Send time of the first packet of the flight that was being sampled.
     pub first_sent_at: Nanos,
+    /// Payload bytes in flight then, the packet included.
+    pub in_flight: u64,
+    /// Payload bytes declared lost by then.
+    pub lost: u64,
     /// Whether the application, not the network, limited the sender then.
     pub app_limited: bool,
 }
@@ -31,6 +35,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Payload bytes delivered over the connection so far.
     pub total_delivered: u64,
+    /// Payload bytes in flight when the sampled packet had been sent, itself included.
+    pub sent_in_flight: u64,
+    /// Payload bytes declared lost since the sampled packet was sent.
+    pub lost: u64,
     /// Whether the sample was taken while the application limited the sender: a lower bound only.
     pub app_limited: bool,
 }
@@ -49,15 +57,16 @@ pub struct RateSampler {
     delivered: u64,
     delivered_at: Nanos,
     first_sent_at: Nanos,
+    lost: u64,
     /// While `delivered` is below this, samples are application-limited; 0 when they are not.
     app_limited_until: u64,
 }
 
 impl RateSampler {
-    /// Stamps a packet sent at `now`; `idle` says that nothing was in flight before it.
+    /// Stamps a packet of `bytes` payload sent at `now`, before which `in_flight` payload bytes were in flight.
     #[inline]
-    pub fn on_sent(&mut self, now: Nanos, idle: bool) -> SendStamp {
-        if idle {
+    pub fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) -> SendStamp {
+        if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -66,6 +75,8 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            in_flight: in_flight + bytes,
+            lost: self.lost,
             app_limited: self.app_limited_until != 0,
         }
     }
@@ -78,6 +89,18 @@ impl RateSampler {
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
+    }
+
+    /// Counts `bytes` of payload as lost; a loss that is taken back stays counted.
+    #[inline]
+    pub fn on_lost(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
+    /// Payload bytes declared lost so far.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// The sample that the newest acknowledged packet yields; call after [`on_delivered`](Self::on_delivered).
@@ -94,6 +117,8 @@ impl RateSampler {
             interval: if interval < min_rtt { 0 } else { interval },
             prior_delivered: stamp.delivered,
             total_delivered: self.delivered,
+            sent_in_flight: stamp.in_flight,
+            lost: self.lost - stamp.lost,
             app_limited: stamp.app_limited,
         }
     }
@@ -128,14 +153,14 @@ mod tests {
                     assert_eq!(sample.bit_rate(), Some(8e6), "at {ms} ms");
                 }
             }
-            stamps.push(sampler.on_sent(ms * 1_000_000, ms == 0));
+            stamps.push(sampler.on_sent(ms * 1_000_000, 1000, 1000 * ms.min(9)));
         }
     }
 
     #[test]
     fn compressed_acks_do_not_raise_the_rate_above_the_send_rate() {
         let mut sampler = RateSampler::default();
-        let stamps: Vec<_> = (0..10).map(|ms| sampler.on_sent(ms * 1_000_000, ms == 0)).collect();
+        let stamps: Vec<_> = (0..10).map(|ms| sampler.on_sent(ms * 1_000_000, 1000, 1000 * ms)).collect();
         for stamp in &stamps {
             sampler.on_delivered(20_000_000, 1000);
             let rate = sampler.sample(stamp, 10_000_000).bit_rate().unwrap();
@@ -144,14 +169,25 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_knows_the_flight_and_what_was_lost_since() {
+        let mut sampler = RateSampler::default();
+        sampler.on_lost(500);
+        let stamp = sampler.on_sent(0, 1000, 4000);
+        sampler.on_lost(2000);
+        sampler.on_delivered(10, 1000);
+        let sample = sampler.sample(&stamp, 0);
+        assert_eq!((sample.sent_in_flight, sample.lost, sampler.lost()), (5000, 2000, 2500));
+    }
+
+    #[test]
     fn app_limited_marks_the_outstanding_data_only() {
         let mut sampler = RateSampler::default();
-        let first = sampler.on_sent(0, true);
+        let first = sampler.on_sent(0, 1000, 0);
         sampler.on_app_limited(1000);
-        let second = sampler.on_sent(1, false);
+        let second = sampler.on_sent(1, 1000, 1000);
         assert!(!first.app_limited && second.app_limited);
         sampler.on_delivered(10, 1000);
         sampler.on_delivered(11, 1000);
-        assert!(!sampler.on_sent(12, false).app_limited);
+        assert!(!sampler.on_sent(12, 1000, 0).app_limited);
     }
 }

@@ -1,7 +1,7 @@
 //! What holds for every scheme whatever the transport reports.
 
 use astraea_cc::{
-    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, MSS, Nanos, RateSample, Rtt, SCHEMES, Signal,
+    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, LostPacket, MSS, Nanos, RateSample, Rtt, SCHEMES, Signal,
     build,
 };
 use proptest::prelude::*;
@@ -66,7 +66,14 @@ fn apply(controller: &mut AnyController, rtt: &mut Rtt, now: Nanos, event: &Even
             };
             controller.on_ack(&ack, rtt);
         }
-        Event::Lost { packets } => controller.on_loss(&Loss { now, lost: packets * PACKET, in_flight: 0 }),
+        Event::Lost { packets } => {
+            for packet in 1..=packets {
+                let (bytes, sent_at, lost_since) = (PACKET, now.saturating_sub(rtt.smoothed()), packet * PACKET);
+                let packet = LostPacket { now, bytes, sent_at, sent_in_flight: bytes, lost_since, app_limited: false };
+                controller.on_packet_lost(&packet);
+            }
+            controller.on_loss(&Loss { now, lost: packets * PACKET, in_flight: 0 });
+        }
         Event::Congestion { signal, flight } => {
             controller.on_congestion(&Congestion { now, signal, flight_size: flight * PACKET, sent_at: now });
         }

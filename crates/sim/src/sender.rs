@@ -247,7 +247,7 @@ impl<C: Controller> Sender<C> {
         if idle {
             self.restart(now);
         }
-        let stamp = self.sampler.on_sent(now, idle);
+        let stamp = self.sampler.on_sent(now, u64::from(payload), self.in_flight);
         let number = self.board.push(Sent { stamp, segment, payload, state: State::InFlight });
         self.in_flight += u64::from(payload);
         self.last_sent_at = now;

@@ -29,7 +29,7 @@ impl Path {
             interval,
             prior_delivered: self.delivered,
             total_delivered: self.delivered + packets * MSS,
-            app_limited: false,
+            ..RateSample::default()
         };
         Ack {
             now,

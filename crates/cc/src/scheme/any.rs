@@ -1,7 +1,7 @@
 //! One type for every controller.
 
 use crate::{
-    Ack, Bbr, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss, Nanos, NewReno, Rtt,
+    Ack, Bbr, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss, LostPacket, Nanos, NewReno, Rtt,
     Vegas,
 };
 
@@ -88,6 +88,11 @@ impl Controller for AnyController {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         each!(self, controller => controller.on_ack(ack, rtt));
+    }
+
+    #[inline]
+    fn on_packet_lost(&mut self, packet: &LostPacket) {
+        each!(self, controller => controller.on_packet_lost(packet));
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 use astraea_cc::{
-    Ack, Congestion, Controller, Loss, MILLISECOND, MSS, Nanos, RateSampler, Rtt, SECOND, SendStamp, Signal,
+    Ack, Congestion, Controller, Loss, LostPacket, MILLISECOND, MSS, Nanos, RateSampler, Rtt, SECOND, SendStamp, Signal,
 };
 
 const PACKET: u64 = MSS as u64;
@@ -156,7 +156,7 @@ impl<C: Controller> Rounds<C> {
         let (first, last) = self.sent;
         let mut before = std::mem::take(&mut self.stamps);
         if before.is_empty() {
-            before.push(self.sampler.on_sent(start, true));
+            before.push(self.sampler.on_sent(start, PACKET, 0));
         }
         if half_used {
             self.sampler.on_app_limited(packets * PACKET);
@@ -166,7 +166,7 @@ impl<C: Controller> Rounds<C> {
             let sent_at = first + (last - first) * packet / packets;
             self.rtt.update(round_trip);
             let index = (packet - 1) * before.len() as u64 / packets;
-            let stamp = SendStamp { sent_at, ..before[index as usize] };
+            let stamp = SendStamp { sent_at, in_flight: packets * PACKET, ..before[index as usize] };
             self.sampler.on_delivered(self.now, PACKET);
             let ack = Ack {
                 now: self.now,
@@ -181,7 +181,8 @@ impl<C: Controller> Rounds<C> {
                 ce_marked: 0,
             };
             self.controller.on_ack(&ack, &self.rtt);
-            self.stamps.push(self.sampler.on_sent(self.now, false));
+            self.controller.on_sent(self.now, PACKET, ack.in_flight);
+            self.stamps.push(self.sampler.on_sent(self.now, PACKET, (packets - 1) * PACKET));
         }
         self.round_trip = round_trip;
         self.sent = (start, self.now);
@@ -198,6 +199,13 @@ impl<C: Controller> Rounds<C> {
         let lost = lost * PACKET;
         let sent_at = self.now - self.path.rtt.min(self.now);
         if signal == Signal::Loss {
+            for packet in 1..=lost / PACKET {
+                self.sampler.on_lost(PACKET);
+                let lost_since = packet * PACKET;
+                let (now, bytes, sent_in_flight, app_limited) = (self.now, PACKET, flight_size, false);
+                let packet = LostPacket { now, bytes, sent_at, sent_in_flight, lost_since, app_limited };
+                self.controller.on_packet_lost(&packet);
+            }
             self.controller.on_loss(&Loss { now: self.now, lost, in_flight: flight_size.saturating_sub(lost) });
         }
         self.controller.on_congestion(&Congestion { now: self.now, signal, flight_size, sent_at });

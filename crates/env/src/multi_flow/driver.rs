@@ -1,6 +1,6 @@
 //! Who sets the window of a flow: a policy through its agent, or a neighbour's own scheme.
 
-use astraea_cc::{Ack, AnyController, Congestion, Controller, Loss, Nanos, Rtt};
+use astraea_cc::{Ack, AnyController, Congestion, Controller, Loss, LostPacket, Nanos, Rtt};
 use astraea_policy::{Agent, Measurement};
 use astraea_sim::{Flow, Interval};
 
@@ -63,6 +63,11 @@ impl Controller for Driver {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         each!(self, controller => controller.on_ack(ack, rtt));
+    }
+
+    #[inline]
+    fn on_packet_lost(&mut self, packet: &LostPacket) {
+        each!(self, controller => controller.on_packet_lost(packet));
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use astraea_cc::{Congestion, Controller, Loss, MILLISECOND, Nanos, Signal};
+use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, Signal};
 
 use super::reduction::Reduction;
 use super::{MAX_BACKOFF, MIN_RTO, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
@@ -28,6 +28,14 @@ impl<C: Controller> Sender<C> {
             }
             self.give_up(number, sent);
             lost_bytes += u64::from(sent.payload);
+            self.cc.on_packet_lost(&LostPacket {
+                now,
+                bytes: u64::from(sent.payload),
+                sent_at: sent.stamp.sent_at,
+                sent_in_flight: sent.stamp.in_flight,
+                lost_since: self.sampler.lost() - sent.stamp.lost,
+                app_limited: sent.stamp.app_limited,
+            });
             if number >= self.recovery_end {
                 new_losses += 1;
                 event = Some(sent.stamp.sent_at);
@@ -53,6 +61,7 @@ impl<C: Controller> Sender<C> {
             entry.state = State::Lost;
         }
         self.in_flight -= u64::from(sent.payload);
+        self.sampler.on_lost(u64::from(sent.payload));
         self.stats.lost += 1;
         // A probe is a retransmission already.
         if self.probe.is_none_or(|probe| probe.original != number) {
