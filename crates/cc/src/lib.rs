@@ -10,16 +10,20 @@
 //! * windows, bytes in flight, bytes acknowledged: payload bytes (headers do not count);
 //! * rates: payload bits per second, `f64`.
 
+mod allegro;
 mod bbr;
+mod bbr3;
 mod compound;
 mod constant;
 mod controller;
 mod copa;
 mod cubic;
 mod delay;
+mod held_back;
 mod hystart;
 mod minmax;
 mod newreno;
+mod pcc;
 mod random;
 mod rate;
 mod round;
@@ -27,8 +31,11 @@ mod rtt;
 mod scheme;
 mod sliding;
 mod vegas;
+mod vivace;
 
+pub use allegro::Allegro;
 pub use bbr::{Bbr, BbrMode};
+pub use bbr3::{Bbr3, Bbr3State};
 pub use compound::{Compound, CompoundConfig};
 pub use constant::{ConstantRate, ConstantWindow};
 pub use controller::{Ack, Congestion, Controller, Loss, LostPacket, Signal};
@@ -37,6 +44,7 @@ pub use cubic::{Cubic, CubicConfig};
 pub use hystart::{HyStart, HyStartPhase};
 pub use minmax::WindowedExtremum;
 pub use newreno::NewReno;
+pub use pcc::PccPhase;
 pub use random::SplitMix64;
 pub use rate::{RateSample, RateSampler, SendStamp};
 pub use round::RoundCounter;
@@ -44,6 +52,7 @@ pub use rtt::Rtt;
 pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, Values, build};
 pub use sliding::SlidingExtremum;
 pub use vegas::{Vegas, VegasConfig};
+pub use vivace::{Vivace, VivaceConfig};
 
 /// Time or duration in integer nanoseconds.
 pub type Nanos = u64;

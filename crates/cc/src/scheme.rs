@@ -11,7 +11,8 @@ pub use manual::Manual;
 pub use values::Values;
 
 use crate::{
-    Bbr, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno, Vegas, VegasConfig,
+    Allegro, Bbr, Bbr3, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno,
+    Vegas, VegasConfig, Vivace, VivaceConfig,
 };
 use error::nearest;
 
@@ -60,7 +61,7 @@ pub struct Scheme {
     /// What a legend or table shows.
     pub title: &'static str,
     /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an estimate
-    /// of bandwidth and propagation delay), `"learned"` (a policy's answers) or `"constant"`.
+    /// of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"learned"` (a policy's answers) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,
@@ -189,6 +190,62 @@ pub static SCHEMES: &[Scheme] = &[
         reference: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.1",
         parameters: &[],
         build: |_, mss| AnyController::Bbr(Bbr::new(0, mss)),
+    },
+    Scheme {
+        name: "bbr3",
+        title: "BBRv3",
+        kind: "model",
+        year: 2023,
+        reference: "Cardwell, Swett and Beshay, draft-ietf-ccwg-bbr-06",
+        parameters: &[],
+        build: |_, mss| AnyController::Bbr3(Bbr3::new(0, mss)),
+    },
+    Scheme {
+        name: "allegro",
+        title: "PCC Allegro",
+        kind: "online-learning",
+        year: 2015,
+        reference: "Dong et al., NSDI 2015; PCC-Uspace",
+        parameters: &[],
+        build: |_, mss| AnyController::Allegro(Allegro::new(0, mss)),
+    },
+    Scheme {
+        name: "vivace",
+        title: "PCC Vivace",
+        kind: "online-learning",
+        year: 2018,
+        reference: "Dong et al., NSDI 2018; PCC-Uspace",
+        parameters: &[
+            Parameter {
+                name: "factor",
+                default: 1.0,
+                min: 0.001,
+                max: 1e6,
+                unit: "1",
+                doc: "initial conversion factor (theta_0): step for a gradient of the utility",
+            },
+            Parameter {
+                name: "latency",
+                default: 900.0,
+                min: 0.0,
+                max: 1e6,
+                unit: "1",
+                doc: "coefficient of the growth of the round-trip time, 0 for Vivace-Loss",
+            },
+            Parameter {
+                name: "loss",
+                default: 11.35,
+                min: 0.0,
+                max: 1e6,
+                unit: "1",
+                doc: "coefficient of the loss rate",
+            },
+        ],
+        build: |values, mss| {
+            let config =
+                VivaceConfig { factor: values.get("factor"), latency: values.get("latency"), loss: values.get("loss") };
+            AnyController::Vivace(Vivace::new(config, 0, mss))
+        },
     },
     Scheme {
         name: "constant-rate",
@@ -333,7 +390,7 @@ mod tests {
         assert_eq!(error("NewReno", &[]), r#"unknown scheme "NewReno", did you mean "newreno"?"#);
         assert_eq!(
             error("quic", &[]),
-            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, constant-rate, constant-window"#
+            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, bbr3, allegro, vivace, constant-rate, constant-window"#
         );
         assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
         assert_eq!(

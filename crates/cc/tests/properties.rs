@@ -1,8 +1,8 @@
 //! What holds for every scheme whatever the transport reports.
 
 use astraea_cc::{
-    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, LostPacket, MSS, Nanos, RateSample, Rtt, SCHEMES, Signal,
-    build,
+    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, LostPacket, MSS, Nanos, RateSample, Rtt, SCHEMES,
+    Signal, build,
 };
 use proptest::prelude::*;
 

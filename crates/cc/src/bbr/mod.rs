@@ -245,7 +245,7 @@ impl Controller for Bbr {
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         let lost = std::mem::take(&mut self.lost);
         self.delivered = ack.rate.total_delivered;
-        let app_limited = ack.rate.app_limited | self.probe_rtt.limited(ack);
+        let app_limited = ack.rate.app_limited | self.probe_rtt.held_back.covers(ack);
 
         let round_start = self.update_bandwidth(ack, app_limited, lost);
         if ack.acked > 0 && ack.rate.interval > 0 {

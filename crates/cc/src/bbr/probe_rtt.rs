@@ -1,6 +1,7 @@
 //! The minimum round-trip time, and the mode that looks for it.
 
 use super::{Bbr, BbrMode, window};
+use crate::held_back::HeldBack;
 use crate::{Ack, MILLISECOND, Nanos, SECOND};
 
 /// Age at which the minimum no longer counts (`bbr_min_rtt_win_sec`).
@@ -36,37 +37,12 @@ impl MinRtt {
 }
 
 /// Progress of `PROBE_RTT`, and which rate samples it spoils.
-///
-/// The kernel declares the connection application-limited while it holds it back. Here the transport does not know, so
-/// the packets concerned are recognised by the time at which they were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRtt {
     /// When it may end, once the flight is small enough.
     done_at: Option<Nanos>,
     round_done: bool,
-    /// Packets sent from `limited_from` and before `limited_to` were held back.
-    limited_from: Nanos,
-    limited_to: Nanos,
-    /// Delivered payload bytes that end the limitation.
-    limited_until: u64,
-}
-
-impl ProbeRtt {
-    /// Whether the rate sample of this acknowledgement is of a time when the window was held at four packets.
-    #[inline]
-    pub(super) fn limited(&mut self, ack: &Ack) -> bool {
-        if self.limited_to == Nanos::MAX && ack.rate.total_delivered > self.limited_until {
-            self.limited_to = ack.now;
-        }
-        (self.limited_from..self.limited_to).contains(&ack.sent_at)
-    }
-
-    fn limit(&mut self, ack: &Ack) {
-        if self.limited_to != Nanos::MAX {
-            (self.limited_from, self.limited_to) = (ack.now, Nanos::MAX);
-        }
-        self.limited_until = ack.rate.total_delivered + ack.in_flight;
-    }
+    pub(super) held_back: HeldBack,
 }
 
 impl Bbr {
@@ -88,7 +64,7 @@ impl Bbr {
 
     /// Waits for the flight to shrink, then for 200 ms and one round.
     fn hold(&mut self, ack: &Ack, round_start: bool) {
-        self.probe_rtt.limit(ack);
+        self.probe_rtt.held_back.extend(ack);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= round_start;
             if self.probe_rtt.round_done {

@@ -1,8 +1,8 @@
 //! One type for every controller.
 
 use crate::{
-    Ack, Bbr, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss, LostPacket, Nanos, NewReno, Rtt,
-    Vegas,
+    Ack, Allegro, Bbr, Bbr3, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss,
+    LostPacket, Nanos, NewReno, Rtt, Vegas, Vivace,
 };
 
 use super::Manual;
@@ -23,6 +23,12 @@ pub enum AnyController {
     Compound(Compound),
     /// See [`Bbr`].
     Bbr(Bbr),
+    /// See [`Bbr3`].
+    Bbr3(Bbr3),
+    /// See [`Allegro`].
+    Allegro(Allegro),
+    /// See [`Vivace`].
+    Vivace(Vivace),
     /// See [`ConstantRate`].
     ConstantRate(ConstantRate),
     /// See [`ConstantWindow`].
@@ -53,6 +59,9 @@ impl std::fmt::Debug for AnyController {
             Self::Vegas(controller) => controller.fmt(f),
             Self::Compound(controller) => controller.fmt(f),
             Self::Bbr(controller) => controller.fmt(f),
+            Self::Bbr3(controller) => controller.fmt(f),
+            Self::Allegro(controller) => controller.fmt(f),
+            Self::Vivace(controller) => controller.fmt(f),
             Self::ConstantRate(controller) => controller.fmt(f),
             Self::ConstantWindow(controller) => controller.fmt(f),
             Self::Manual(controller) => controller.fmt(f),
@@ -71,6 +80,9 @@ macro_rules! each {
             AnyController::Vegas($controller) => $call,
             AnyController::Compound($controller) => $call,
             AnyController::Bbr($controller) => $call,
+            AnyController::Bbr3($controller) => $call,
+            AnyController::Allegro($controller) => $call,
+            AnyController::Vivace($controller) => $call,
             AnyController::ConstantRate($controller) => $call,
             AnyController::ConstantWindow($controller) => $call,
             AnyController::Manual($controller) => $call,
