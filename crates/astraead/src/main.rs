@@ -3,9 +3,14 @@
 //! One module per subcommand. Whatever the user can correct is one line on standard error and exit status 2, as in the
 //! Python command `astraea`, which hands its host-side subcommands over to this program.
 
+mod attach;
+mod detach;
 mod doctor;
 mod failure;
 mod link;
+mod metrics;
+mod running;
+mod status;
 mod trial;
 
 use std::process::ExitCode;
@@ -29,6 +34,9 @@ enum Command {
     #[command(hide = true)]
     Trial(trial::Arguments),
     Link(link::Arguments),
+    Attach(attach::Arguments),
+    Detach(detach::Arguments),
+    Status(status::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -47,5 +55,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Trial(arguments) => trial::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
+        Command::Attach(arguments) => attach::run(&arguments),
+        Command::Detach(arguments) => detach::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
     }
 }

@@ -5,25 +5,28 @@
 //! * [`backlog`]: the other one, from which a flow can tell its own packets in the queue;
 //! * [`Form`]: which of them a policy sees, and what its answer does;
 //! * [`Agent`]: one flow's measurements, start-up, rules and window, to be answered once a monitoring period;
+//! * [`fixed`]: a network in integers;
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
-//! * [`schemes`]: everything that a user can name.
+//! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
 
 pub mod action;
 pub mod agent;
 pub mod backlog;
 mod fast;
 mod file;
+pub mod fixed;
 mod form;
 pub mod network;
 mod pilot;
 pub mod schemes;
-mod shipped;
+pub mod shipped;
 pub mod state;
 mod steady;
 
 pub use agent::{Agent, AgentConfig, DrainRules, NeighbourRules, Rules, law_step};
 pub use backlog::{BacklogState, Signals};
 pub use file::{Metadata, Policy, PolicyError};
+pub use fixed::FixedNetwork;
 pub use form::Form;
 pub use network::{Activation, Layer, Network, NetworkError, Scratch};
 pub use pilot::{Answers, Decide, Pilot};

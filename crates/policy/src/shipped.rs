@@ -49,6 +49,16 @@ pub(crate) fn schemes() -> impl Iterator<Item = &'static Scheme> {
     POLICIES.iter().map(|shipped| &shipped.scheme)
 }
 
+/// The names of the shipped policies.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    POLICIES.iter().map(|shipped| shipped.scheme.name)
+}
+
+/// The file of the shipped policy called `name`.
+pub fn file(name: &str) -> Option<&'static [u8]> {
+    POLICIES.iter().find(|shipped| shipped.scheme.name == name).map(|shipped| shipped.content)
+}
+
 fn build(index: usize, mss: u32) -> AnyController {
     let shipped = &POLICIES[index];
     let policy = shipped

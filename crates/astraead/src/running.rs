@@ -1,0 +1,51 @@
+//! A process that stays with the controller: it serves metrics, answers flows as their agent, and detaches at the end.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use astraea_kernel::{Attachment, agent};
+use astraea_policy::Policy;
+
+use crate::failure::Failure;
+use crate::metrics;
+
+/// How often the flag of the signals is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Stays until SIGINT or SIGTERM, then detaches. With a policy it answers the flows' records itself.
+pub(crate) fn until_told_to_end(
+    attached: Attachment,
+    policy: Option<Policy>,
+    server: Option<metrics::Server>,
+) -> Result<ExitCode, Failure> {
+    let ending = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, ending.clone())?;
+    }
+    let place = attached.place().clone();
+    let stayed = std::thread::scope(|scope| {
+        if let Some(server) = server {
+            let (attached, ending) = (&attached, &ending);
+            scope.spawn(move || server.serve(attached, ending));
+        }
+        let stayed = match &policy {
+            Some(policy) => agent::answer(&attached, policy, &ending).map_err(Failure::from),
+            None => {
+                while !ending.load(Ordering::Relaxed) && place.directory.exists() {
+                    std::thread::sleep(TICK);
+                }
+                Ok(())
+            }
+        };
+        ending.store(true, Ordering::Relaxed);
+        stayed
+    });
+    drop(attached);
+    // Somebody else may have detached it meanwhile.
+    if place.directory.exists() {
+        Attachment::detach(&place)?;
+    }
+    stayed.map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,307 @@
+//! The controller as it is registered in the kernel: held by files, found again by them.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{Link, MapCore as _, MapHandle};
+
+use crate::error::{Error, Result};
+use crate::intf::{self, Control, Counters};
+use crate::{object, system};
+
+/// Under which name sockets choose the controller, and where in the BPF file system its files are.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// At most 15 letters, digits, `_` or `.`.
+    pub name: String,
+    /// The directory that holds the files.
+    pub directory: PathBuf,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { name: "astraea".to_owned(), directory: Path::new(system::FILE_SYSTEM).join("astraea") }
+    }
+}
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider {
+    /// The policy in the kernel.
+    Kernel,
+    /// A process, see [`crate::agent`].
+    Agent,
+}
+
+impl Decider {
+    fn code(self) -> u32 {
+        match self {
+            Self::Kernel => intf::DECIDER_KERNEL,
+            Self::Agent => intf::DECIDER_AGENT,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "in-kernel",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// Files of an attachment. The link is what keeps the controller registered.
+const LINK: &str = "link";
+const FLOWS: &str = "flows";
+const MAPS: [&str; 5] = ["policies", "control", "counters", "records", "actions"];
+
+/// Periods that an agent may leave unanswered.
+const PATIENCE: u32 = 10;
+
+/// A registered controller.
+#[derive(Debug)]
+pub struct Attachment {
+    place: Place,
+    maps: [MapHandle; MAPS.len()],
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Far end.
+    pub peer: (IpAddr, u16),
+    /// Port of the near end.
+    pub local_port: u16,
+    /// What the kernel tells.
+    pub view: intf::View,
+}
+
+impl Attachment {
+    /// Loads the program with this policy and registers it.
+    ///
+    /// # Errors
+    /// Whatever is missing ([`system::check`]); something that is attached already. Nothing is left behind then.
+    pub fn attach(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
+        system::check()?;
+        system::file_system(&place.directory)?;
+        let _lock = Lock::take(place)?;
+        if place.directory.join(LINK).exists() {
+            return Err(Error::Attached { name: place.name.clone(), path: place.directory.clone() });
+        }
+        // What a killed process left half done holds nothing in the kernel.
+        remove(&place.directory)?;
+        let attached = Self::fill(place, policy, decider);
+        if attached.is_err() {
+            let _ = remove(&place.directory);
+        }
+        attached
+    }
+
+    fn fill(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
+        let mut loaded = object::load(&place.name)?;
+        object::put_policy(&object::map(&loaded, "policies")?, policy)?;
+        object::set(&object::map(&loaded, "control")?, &Control { decider: decider.code(), patience: PATIENCE })?;
+        let directory = &place.directory;
+        fs::create_dir(directory)
+            .map_err(|error| Error::system(format!("cannot make {}", directory.display()), &error))?;
+        let pin_failed =
+            |error: libbpf_rs::Error| Error::system(format!("cannot write to {}", directory.display()), &error);
+        for mut map in loaded.maps_mut() {
+            if MAPS.iter().any(|name| map.name() == *name) {
+                let path = directory.join(map.name());
+                map.pin(path).map_err(pin_failed)?;
+            }
+        }
+        let flows = object::map(&loaded, "flows")?;
+        for program in loaded.progs_mut().filter(|program| program.name() == "views") {
+            let mut link =
+                program.attach_iter(flows.as_fd()).map_err(|error| Error::system("cannot list flows", &error))?;
+            link.pin(directory.join(FLOWS)).map_err(pin_failed)?;
+        }
+        let mut link = register(&mut loaded, &place.name)?;
+        link.pin(directory.join(LINK)).map_err(pin_failed)?;
+        let mut maps = Vec::new();
+        for name in MAPS {
+            maps.push(object::map(&loaded, name)?);
+        }
+        Ok(Self { place: place.clone(), maps: maps.try_into().expect("one for each name") })
+    }
+
+    /// The controller that is attached at this place.
+    ///
+    /// # Errors
+    /// None is, or one of another version of this program, or no right to look.
+    pub fn open(place: &Place) -> Result<Self> {
+        let directory = &place.directory;
+        match fs::symlink_metadata(directory.join(LINK)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Error::system(format!("cannot look into {}", directory.display()), &error));
+            }
+            Err(_) => return Err(Error::NotAttached { name: place.name.clone(), path: directory.clone() }),
+        }
+        let mut maps = Vec::new();
+        for name in MAPS {
+            let map = MapHandle::from_pinned_path(directory.join(name));
+            maps.push(map.map_err(|error| opening(name, &error))?);
+        }
+        let attached = Self { place: place.clone(), maps: maps.try_into().expect("one for each name") };
+        if attached.policy()?.interface == intf::INTERFACE { Ok(attached) } else { Err(Error::OtherVersion) }
+    }
+
+    /// Under which name and where.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The map of that name.
+    pub(crate) fn map(&self, name: &str) -> &MapHandle {
+        let index = MAPS.iter().position(|known| *known == name).expect("one of the pinned maps");
+        &self.maps[index]
+    }
+
+    /// Replaces the policy while flows run: each decision is made with all of the old one or all of the new one.
+    ///
+    /// # Errors
+    /// Those of the kernel; then the old policy stays.
+    pub fn swap(&self, policy: &intf::Policy) -> Result<()> {
+        object::put_policy(self.map("policies"), policy)
+    }
+
+    /// The policy that runs.
+    ///
+    /// # Errors
+    /// No right to look, or another version of this program.
+    pub fn policy(&self) -> Result<Box<intf::Policy>> {
+        let id: u32 = self
+            .map("policies")
+            .lookup(&0_u32.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
+            .ok()
+            .flatten()
+            .and_then(|bytes| bytes.try_into().ok().map(u32::from_ne_bytes))
+            .ok_or(Error::OtherVersion)?;
+        let holder = MapHandle::from_map_id(id).map_err(|error| opening("policies", &error))?;
+        object::get(&holder).map(Box::new)
+    }
+
+    /// Says who decides from now on.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn set_decider(&self, decider: Decider) -> Result<()> {
+        object::set(self.map("control"), &Control { decider: decider.code(), patience: PATIENCE })
+    }
+
+    /// Who decides.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn decider(&self) -> Result<Decider> {
+        let control: Control = object::get(self.map("control"))?;
+        Ok(if control.decider == intf::DECIDER_AGENT { Decider::Agent } else { Decider::Kernel })
+    }
+
+    /// What was counted since the program was loaded.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn counters(&self) -> Result<Counters> {
+        object::get(self.map("counters"))
+    }
+
+    /// The flows there are.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn flows(&self) -> Result<Vec<View>> {
+        let failed = |error: io::Error| Error::system("cannot list flows", &error);
+        let link = Link::open(self.place.directory.join(FLOWS)).map_err(|error| opening(FLOWS, &error))?;
+        let mut iterator = libbpf_rs::Iter::new(&link).map_err(|error| opening(FLOWS, &error))?;
+        let mut bytes = Vec::new();
+        iterator.read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes.chunks_exact(size_of::<intf::View>()).filter_map(intf::from_bytes).map(view).collect())
+    }
+
+    /// Unregisters the controller of this place. Flows that use it go on, under CUBIC.
+    ///
+    /// # Errors
+    /// There is none, or those of the kernel.
+    pub fn detach(place: &Place) -> Result<()> {
+        let directory = &place.directory;
+        if !directory.exists() {
+            return Err(Error::NotAttached { name: place.name.clone(), path: directory.clone() });
+        }
+        let _lock = Lock::take(place)?;
+        // One of another version, or half of one, is removed all the same.
+        if let Ok(control) = MapHandle::from_pinned_path(directory.join("control")) {
+            let _ = object::set(&control, &Control { decider: intf::DECIDER_DETACHED, patience: PATIENCE });
+        }
+        remove(directory)
+    }
+}
+
+fn register(loaded: &mut libbpf_rs::Object, name: &str) -> Result<Link> {
+    let mut maps = loaded.maps_mut();
+    let mut map = maps.find(|map| map.name() == "astraea").expect("a test loads the object with its controller");
+    map.attach_struct_ops().map_err(|error| match error.kind() {
+        libbpf_rs::ErrorKind::AlreadyExists => Error::NameTaken(name.to_owned()),
+        _ => Error::system("cannot register the controller", &error),
+    })
+}
+
+fn opening(what: &str, error: &libbpf_rs::Error) -> Error {
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => match system::check() {
+            Err(missing) => missing,
+            Ok(()) => Error::system(format!("cannot open {what}"), error),
+        },
+        _ => Error::system(format!("cannot open {what}"), error),
+    }
+}
+
+fn view(view: intf::View) -> View {
+    let peer = if view.family == libc::AF_INET as u32 {
+        IpAddr::V4(Ipv4Addr::from(view.address[0].to_ne_bytes()))
+    } else {
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(view.address) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        IpAddr::V6(Ipv6Addr::from(bytes))
+    };
+    View { peer: (peer, u16::from_be(view.port as u16)), local_port: view.local_port as u16, view }
+}
+
+/// Removes the files of an attachment, the link first.
+fn remove(directory: &Path) -> Result<()> {
+    let failed = |error: &io::Error| Error::system(format!("cannot remove {}", directory.display()), error);
+    for name in [LINK, FLOWS].iter().chain(&MAPS) {
+        match fs::remove_file(directory.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&error)),
+            _ => {}
+        }
+    }
+    match fs::remove_dir(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&error)),
+        _ => Ok(()),
+    }
+}
+
+/// One process at a time attaches or detaches.
+struct Lock(#[expect(dead_code, reason = "closing it is what unlocks")] File);
+
+impl Lock {
+    fn take(place: &Place) -> Result<Self> {
+        let parent = place.directory.parent().unwrap_or(Path::new("/"));
+        let failed = |error: io::Error| Error::system(format!("cannot lock {}", parent.display()), &error);
+        let file = File::open(parent).map_err(failed)?;
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        Ok(Self(file))
+    }
+}

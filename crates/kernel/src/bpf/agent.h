@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs. */
+#ifndef ASTRAEA_AGENT_H
+#define ASTRAEA_AGENT_H
+
+#include "guide.h"
+#include "network.h"
+#include "startup.h"
+#include "state.h"
+
+#define PACKET (1ull << 20)		/* a window of one packet */
+#define INITIAL_WINDOW (10 * PACKET)
+#define FLOOR (2 * PACKET)
+#define GUIDED_FLOOR (PACKET / 10)
+#define CAP (1000000 * PACKET)
+#define REFERENCE_PERIOD (30 * MS)
+
+static inline void agent_set_window(struct agent *a, const struct policy *p, u64 window)
+{
+	a->window = clamp(window, p->form == FORM_GUIDED ? GUIDED_FLOOR : FLOOR, CAP);
+}
+
+/* A flow that begins at `now` with this window. */
+static inline void agent_begin(struct agent *a, u64 now, u64 window, u32 mss)
+{
+	a->window = max(window, FLOOR);
+	a->mss = mss;
+	a->startup.running = 1;
+	monitor_begin(&a->monitor, now);
+}
+
+static inline u64 agent_base(const struct agent *a, const struct policy *p)
+{
+	return p->form == FORM_GUIDED ? a->guide.base : a->monitor.lifetime_min;
+}
+
+static inline bool is_competing(const struct agent *a)
+{
+	return a->guide.mode == MODE_COMPETE;
+}
+
+static inline void leave_startup(struct agent *a, const struct policy *p, enum startup_exit exit, u64 rtt)
+{
+	u64 base = agent_base(a, p), window = a->window;
+
+	if (exit == EXIT_LOSS) {
+		agent_set_window(a, p, window / 2);
+		return;
+	}
+	if (p->form == FORM_PAPER)
+		return;
+	if (rtt && base)
+		window = mul_shr(window, min(ratio(base, rtt, 24), (u64)Q24), 24);
+	if (p->form == FORM_GUIDED)
+		window = part_of(window, p->rules.kept);
+	agent_set_window(a, p, window);
+}
+
+static inline void agent_on_ack(struct agent *a, const struct policy *p, const struct ack *ack)
+{
+	monitor_on_ack(&a->monitor, ack);
+	if (ack->rtt)
+		guide_on_sample(&a->guide, ack->now, ack->rtt);
+	if (a->startup.running) {
+		enum startup_exit exit;
+
+		if (!ack->app_limited)
+			agent_set_window(a, p, a->window + ack->acked * PACKET);
+		exit = startup_on_ack(&a->startup, ack, p->form == FORM_PAPER ? 1 : p->rules.patience,
+				      a->monitor.lifetime_min);
+		if (exit)
+			leave_startup(a, p, exit, ack->rtt);
+		else if (a->window >= CAP)
+			a->startup.running = 0;
+	} else if (p->form == FORM_GUIDED && is_competing(a)) {
+		compete_on_ack(&a->guide.compete, ack);
+		agent_set_window(a, p, compete_window(&a->guide.compete));
+	}
+}
+
+static inline void agent_on_loss(struct agent *a, const struct policy *p, u64 lost, u64 in_flight)
+{
+	a->monitor.lost += lost;
+	a->monitor.in_flight = in_flight;
+	if (a->startup.running && startup_on_loss(&a->startup, lost, p->form == FORM_PAPER))
+		leave_startup(a, p, EXIT_LOSS, 0);
+	if (p->form == FORM_GUIDED && is_competing(a)) {
+		compete_on_loss(&a->guide.compete, &p->rules, lost);
+		agent_set_window(a, p, compete_window(&a->guide.compete));
+	}
+}
+
+/* A round trip with losses or marks begins, with so many packets in flight. */
+static inline void agent_on_congestion(struct agent *a, const struct policy *p, bool mark, u64 flight)
+{
+	/* A mark is no accident; of losses agent_on_loss has judged. */
+	if (a->startup.running && mark) {
+		a->startup.running = 0;
+		leave_startup(a, p, EXIT_LOSS, 0);
+	}
+	if (p->form != FORM_GUIDED || a->guide.mode < MODE_TEST)
+		return;
+	compete_on_congestion(&a->guide.compete, flight);
+	if (is_competing(a))
+		agent_set_window(a, p, compete_window(&a->guide.compete));
+	else
+		a->guide.drain.back = compete_window(&a->guide.compete);
+}
+
+static inline void agent_on_timeout(struct agent *a, u64 flight)
+{
+	a->restore = a->window;
+	a->monitor.lost += flight;
+	a->monitor.in_flight = 0;
+	a->startup.running = 0;
+	a->window = FLOOR;
+	a->guide.mode = MODE_FOLLOW;
+	a->guide.suspicion.pressed = 0;
+}
+
+/* The timeout was spurious. */
+static inline void agent_on_spurious_timeout(struct agent *a)
+{
+	a->window = max(a->window, a->restore);
+	a->restore = 0;
+}
+
+/*
+ * There is data again after a pause: what the window was says less with each timeout that passed (RFC 7661 and
+ * RFC 5681 section 4.1 in one), so it is halved for each, and slow start finds out.
+ */
+static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64 rto)
+{
+	u64 halvings = rto ? min(idle / rto, 20ull) : 0;
+
+	monitor_begin(&a->monitor, now);
+	if (!halvings)
+		return;
+	if (a->window > INITIAL_WINDOW)
+		a->window = max(a->window >> halvings, INITIAL_WINDOW);
+	a->guide.mode = MODE_FOLLOW;
+	a->guide.suspicion.pressed = 0;
+	a->guide.touched = now;
+	a->startup.running = 1;
+	a->startup.queued = 0;
+	a->startup.lost = 0;
+	a->startup.acked = 0;
+}
+
+/* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */
+noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing)
+{
+	struct period period;
+	struct ended ended;
+	enum verdict verdict = VERDICT_FOLLOW;
+	u64 hold = 0;
+
+	if (!p || !a)
+		return 0;
+	a->used = a->monitor.most_in_flight;
+	monitor_close(&a->monitor, now, &period);
+	a->length = period.length;
+	if (period.rtt_min)
+		a->last_rtt = period.rtt_min;
+	monitor_signals(&a->monitor, &period, a->last_rtt, agent_base(a, p), a->window, &a->signals);
+	if (p->form == FORM_PAPER)
+		push_paper(a, &period, a->window, pacing, p->network.input_scale);
+	else if (a->last_rtt)
+		push_backlog(a, p->network.input_scale);
+	if (a->startup.running || !a->last_rtt)
+		verdict = VERDICT_LEAVE;
+	else if (p->form == FORM_GUIDED) {
+		ended.now = now;
+		ended.length = period.length;
+		ended.low = period.rtt_min;
+		ended.srtt = a->monitor.srtt;
+		ended.window = a->window;
+		verdict = guide_end_period(&a->guide, &p->rules, &ended, &a->signals, &hold);
+	}
+	if (verdict == VERDICT_HOLD)
+		agent_set_window(a, p, hold);
+	monitor_note_window(&a->monitor, a->window);
+	return verdict == VERDICT_FOLLOW;
+}
+
+/*
+ * Carries out an action (Q24, -1 to 1). A step is meant for a reference period; a longer round trip spreads it over its
+ * periods. A period can last longer than it should where acknowledgements are rare: then the step is for that time.
+ */
+noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
+{
+	u64 length, part;
+	s64 step;
+
+	if (!p || !a)
+		return 0;
+	action = clamp(action, -(s64)Q24, (s64)Q24);
+	if (p->form == FORM_PAPER) {
+		u64 factor = Q24 + mul_q24(p->alpha, action < 0 ? -action : action);
+		u64 window = min(a->window, CAP);
+
+		agent_set_window(a, p, action < 0 ? ratio(window, factor, 24) : mul_shr(window, factor, 24));
+	} else {
+		length = clamp(a->length, p->period, 4 * p->period);
+		part = min(ratio(length, REFERENCE_PERIOD, 24), ratio(length, max(a->monitor.srtt, 1ull), 24));
+		step = mul_q24(p->alpha, action);
+		if (p->form == FORM_GUIDED)
+			step += law_step(a->guide.idle_rounds, &p->rules, &a->signals);
+		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
+		/* A window that is not used says nothing about the path, so it does not grow. */
+		if (step < 0 || 2 * a->used * PACKET >= a->window)
+			agent_set_window(a, p, mul_shr(a->window, exp_q30(step << 6), 30));
+	}
+	monitor_note_window(&a->monitor, a->window);
+	return 0;
+}
+
+/* The window in whole packets. */
+static inline u32 agent_cwnd(const struct agent *a)
+{
+	return (u32)(max(a->window, FLOOR) >> 20);
+}
+
+/* The pace in payload bytes/s, 0 before the first round trip. */
+static inline u64 agent_pacing(const struct agent *a, const struct policy *p)
+{
+	/* In quarters. After an outage the average remembers the packet that waited through it. */
+	u64 gain = a->startup.running ? 8 : p->form == FORM_GUIDED && is_competing(a) ? 5 : 4;
+	u64 srtt = a->last_rtt ? min(a->monitor.srtt, 2 * a->last_rtt) : a->monitor.srtt;
+
+	if (!srtt)
+		return 0;
+	return mul_shr(ratio((a->window * a->mss >> 12) * gain, srtt, 20), SECOND, 30);
+}
+
+#endif

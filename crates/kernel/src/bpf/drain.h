@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A drain: the integer twin of crates/policy/src/agent/drain.rs. */
+#ifndef ASTRAEA_DRAIN_H
+#define ASTRAEA_DRAIN_H
+
+#include "law.h"
+#include "monitor.h"
+
+enum stage { STAGE_HOLDING, STAGE_AWAITING, STAGE_WATCHING, STAGE_OVER };
+
+/* A period that has ended, as the rules see it. */
+struct ended {
+	u64 now;
+	u64 length;
+	u64 low;
+	u64 srtt;
+	u64 window;
+};
+
+static inline u64 part_of(u64 x, s64 share)
+{
+	return mul_shr(x, share, 24);
+}
+
+static inline void drain_begin(struct drain *d, const struct rules *r, enum cause cause, const struct ended *e,
+			       const struct signals *s, u64 base)
+{
+	u64 product = backlog_of(s, base), back = product;
+	s64 depth = cause == CAUSE_TEST ? Q24 : r->drain_depth;
+
+	if (cause == CAUSE_RISE)
+		back = min(product + wanted(r, s->rate), e->window);
+	d->cause = cause;
+	d->until = e->now + max(e->srtt, r->drain_length) + e->length;
+	d->judge = d->until + e->srtt;
+	d->give_up = d->judge + (cause == CAUSE_TEST ? 0 : r->drain_watch);
+	d->hold = min(max(part_of(product, depth), part_of(e->window, 6710886)), e->window); /* .4 */
+	d->back = max(back, e->window / 2);
+	d->start = e->window;
+	d->before = s->queue;
+	d->low = 0;
+	d->high = 0;
+}
+
+/* Queueing delay that it left. */
+static inline u64 drain_left(const struct drain *d, u64 base)
+{
+	return less(d->low, base);
+}
+
+static inline bool drain_emptied(const struct drain *d, u64 base)
+{
+	return drain_left(d, base) < max(3 * d->before / 10, MS);
+}
+
+static inline bool drain_shows_longer_path(const struct drain *d, u64 base)
+{
+	u64 left = drain_left(d, base);
+
+	return 10 * left > 9 * d->before && less(d->high, d->low) < left / 100 + 3 * MS / 10;
+}
+
+static inline enum stage drain_end_period(struct drain *d, u64 now, u64 low, u64 base)
+{
+	if (now < d->until)
+		return STAGE_HOLDING;
+	if (low) {
+		d->low = d->low ? min(d->low, low) : low;
+		d->high = max(d->high, low);
+	}
+	if (now < d->judge)
+		return STAGE_AWAITING;
+	return now >= d->give_up || drain_emptied(d, base) ? STAGE_OVER : STAGE_WATCHING;
+}
+
+#endif

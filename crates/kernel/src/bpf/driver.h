@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Who drives a flow: the policy here, an agent in a process, or CUBIC; and what happens once a monitoring period. */
+#ifndef ASTRAEA_DRIVER_H
+#define ASTRAEA_DRIVER_H
+
+#include "agent.h"
+#include "fallback.h"
+#include "maps.h"
+
+/* Hash of intf.h, in the place of this number: policies say which one they are laid out by. */
+const volatile u64 interface = INTERFACE_MARK;
+
+#define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
+#define RETURN_AFTER 33		/* … and inside before it comes back */
+
+/* The window and the pace of a flow that the policy drives. */
+static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p)
+{
+	u64 pacing = p ? agent_pacing(&f->agent, p) : 0;
+
+	tp->snd_cwnd = min(agent_cwnd(&f->agent), tp->snd_cwnd_clamp);
+	sk->sk_pacing_rate = pacing ? min(pacing, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
+}
+
+/* Changes who drives a flow, which goes on from the window that it has. */
+static inline void set_driver(struct sock *sk, struct tcp_sock *tp, struct flow *f, u32 reason)
+{
+	struct agent *a = &f->agent;
+	u32 zero = 0;
+	struct counters *c;
+
+	f->against = 0;
+	if (f->reason == reason && f->begun)
+		return;
+	c = bpf_map_lookup_elem(&counters, &zero);
+	if (reason) {
+		if (c && reason < REASONS)
+			__sync_fetch_and_add(&c->fallbacks[reason], 1);
+		if (f->begun && !f->reason) {
+			cubictcp_init(sk);
+			tp->snd_cwnd = agent_cwnd(a);
+			if (!a->startup.running)
+				tp->snd_ssthresh = tp->snd_cwnd;
+		}
+		if (sk->sk_pacing_status == SK_PACING_NEEDED && f->paced) {
+			sk->sk_pacing_status = SK_PACING_NONE;
+			f->paced = 0;
+		}
+	} else {
+		if (f->begun && c)
+			__sync_fetch_and_add(&c->returns, 1);
+		if (sk->sk_pacing_status == SK_PACING_NONE) {
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+			f->paced = 1;
+		}
+		a->window = (u64)tp->snd_cwnd * PACKET;
+		a->guide.mode = MODE_FOLLOW;
+		a->startup.running = tp->snd_cwnd < tp->snd_ssthresh;
+		a->startup.queued = 0;
+		f->answered = f->record;
+	}
+	f->reason = reason;
+}
+
+/* Whether anything but what a flow meets speaks against the policy. */
+static inline u32 judge(const struct flow *f, const struct policy *p)
+{
+	const struct control *c = the_control();
+
+	if (!p || !p->period)
+		return REASON_NO_POLICY;
+	if (p->interface != interface)
+		return REASON_MISMATCH;
+	if (!c || c->decider == DECIDER_DETACHED)
+		return REASON_DETACHED;
+	return REASON_NONE;
+}
+
+/* Whether a flow is where the policy was made for. */
+static inline bool is_inside(const struct flow *f, const struct policy *p)
+{
+	u64 base = f->agent.monitor.lifetime_min;
+
+	return base >= p->domain.rtt_min && base <= p->domain.rtt_max && f->agent.signals.rate <= p->domain.rate_max;
+}
+
+/* Sends the flow's period to the agent. Returns whether it got there. */
+static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
+{
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct agent *a = &f->agent;
+
+	f->record++;
+	if (!r) {
+		COUNT(dropped, 1);
+		return 0;
+	}
+	r->flow = f->id;
+	r->period = f->record;
+	r->now = bpf_ktime_get_ns();
+	r->length = a->length;
+	r->acked = a->monitor.acked;
+	r->lost = a->monitor.lost;
+	r->rtt_min = a->last_rtt;
+	r->rtt_mean = a->last_rtt + a->signals.spread;
+	r->srtt = a->monitor.srtt;
+	r->base = a->guide.base;
+	r->window = a->window;
+	r->pacing = sk->sk_pacing_rate;
+	r->in_flight = a->monitor.in_flight;
+	r->mss = a->mss;
+	r->slot = f->id & (FLOWS - 1);
+	r->ask = ask;
+	r->signals = a->signals;
+	for (u32 i = 0; i < STATE; i++)
+		r->state[i] = a->state[i];
+	bpf_ringbuf_submit(r, 0);
+	return 1;
+}
+
+/* Carries out the agent's answer if there is a new one. */
+static noinline int take_answer(struct flow *f, const struct policy *p)
+{
+	u32 slot = f->id & (FLOWS - 1), answer;
+	struct action *a = bpf_map_lookup_elem(&actions, &slot);
+	u64 before, flow, period, window;
+	s64 action;
+
+	if (!a || !p)
+		return 0;
+	/* The addition of nothing orders the reads around it on every processor. */
+	before = __sync_fetch_and_add(&a->sequence, 0);
+	if (before & 1 || before == f->sequence)
+		return 0;
+	flow = a->flow;
+	period = a->period;
+	action = a->action;
+	window = a->window;
+	answer = a->answer;
+	if (__sync_fetch_and_add(&a->sequence, 0) != before || flow != f->id)
+		return 0;
+	f->sequence = before;
+	f->answered = max(f->answered, period);
+	if (f->reason)
+		return 0;
+	if (answer == ANSWER_WINDOW) {
+		agent_set_window(&f->agent, p, window);
+		monitor_note_window(&f->agent.monitor, f->agent.window);
+	} else {
+		agent_act(p, &f->agent, action);
+	}
+	COUNT(actions, 1);
+	return 0;
+}
+
+/* A monitoring period has ended: who drives the flow from now on, and what does the policy say? */
+static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now)
+{
+	struct agent *a = &f->agent;
+	struct control *c = the_control();
+	u32 reason = judge(f, p), zero = 0;
+	struct counters *counted = bpf_map_lookup_elem(&counters, &zero);
+	int ask;
+
+	if (f->reason)
+		a->window = (u64)tp->snd_cwnd * PACKET;
+	ask = agent_end_period(p, a, now, sk->sk_pacing_rate);
+	if (counted)
+		__sync_fetch_and_add(&counted->periods, 1);
+	if (reason || !c) {
+		set_driver(sk, tp, f, reason);
+		return;
+	}
+	if (c->decider == DECIDER_AGENT) {
+		send_record(f, sk, ask && !f->reason);
+		reason = f->record - f->answered > c->patience ? REASON_SILENT : REASON_NONE;
+	}
+	if (!reason && a->monitor.lifetime_min) {
+		bool inside = is_inside(f, p);
+
+		reason = f->reason == REASON_OUTSIDE ? REASON_OUTSIDE : REASON_NONE;
+		if (inside == (reason == REASON_OUTSIDE))
+			f->against++;
+		else
+			f->against = 0;
+		if (!inside && f->against >= LEAVE_AFTER)
+			reason = REASON_OUTSIDE;
+		else if (inside && f->against >= RETURN_AFTER)
+			reason = REASON_NONE;
+	}
+	if (reason != f->reason) {
+		set_driver(sk, tp, f, reason);
+		return;
+	}
+	if (reason || !ask || c->decider != DECIDER_KERNEL)
+		return;
+	f->decisions++;
+	agent_act(p, a, network_action(p, a));
+	if (counted) {
+		u64 spent = bpf_ktime_get_ns() - now;
+
+		__sync_fetch_and_add(&counted->decisions, 1);
+		__sync_fetch_and_add(&counted->decision_ns, spent);
+		if (spent > counted->decision_ns_max)
+			counted->decision_ns_max = spent;
+	}
+}
+
+/* An acknowledgement has come. */
+static inline void drive(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p,
+			 const struct ack *ack, u32 lost)
+{
+	struct agent *a = &f->agent;
+	struct control *c = the_control();
+
+	if (!f->begun) {
+		f->begun = 1;
+		agent_begin(a, f->started, (u64)tp->snd_cwnd * PACKET, tp->mss_cache);
+		a->startup.next_round = ack->delivered;
+		f->period_ends = ack->now + p->period;
+	}
+	f->last_ack = ack->now;
+	a->mss = tp->mss_cache;
+	if (f->reason) {
+		/* Measuring goes on, for when the policy comes back. */
+		a->monitor.lost += lost;
+		monitor_on_ack(&a->monitor, ack);
+		if (ack->rtt)
+			guide_on_sample(&a->guide, ack->now, ack->rtt);
+	} else {
+		if (lost)
+			agent_on_loss(a, p, lost, ack->in_flight);
+		agent_on_ack(a, p, ack);
+	}
+	if (c && c->decider == DECIDER_AGENT)
+		take_answer(f, p);
+	if (ack->now >= f->period_ends) {
+		f->period_ends = ack->now + p->period;
+		end_period(sk, tp, f, p, ack->now);
+	}
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* State of one flow. Read by build.rs too, see intf.h. */
+#ifndef ASTRAEA_FLOW_H
+#define ASTRAEA_FLOW_H
+
+#include "intf.h"
+
+#define ENDS 64		/* ends of periods that are remembered; a power of two */
+
+/* Sums since the flow started, at the end of a period, and the window from then on. */
+struct total {
+	__u64 time;
+	__u64 acked;
+	__u64 lost;
+	__u64 window;
+};
+
+struct monitor {
+	__u64 acked;
+	__u64 lost;
+	__u64 in_flight;
+	__u64 most_in_flight;	/* over the period */
+	__u64 srtt;
+	__u64 rtt_sum;
+	__u64 rtt_count;
+	__u64 rtt_min;		/* over the period; 0: no sample */
+	__u64 lifetime_min;	/* 0: no sample */
+	__u32 closed;		/* ends of periods so far */
+	__u32 unused;
+	struct total ends[ENDS];
+};
+
+/* A closed period; round-trip times are 0 if there was no sample. */
+struct period {
+	__u64 length;
+	__u64 rtt_min;
+	__u64 rtt_mean;
+	__u64 acked;
+	__u64 lost;
+};
+
+struct startup {
+	__u32 running;
+	__u32 queued;
+	__u64 lost;
+	__u64 acked;
+	__u32 next_round;	/* packets delivered at which the round ends */
+	__u32 unused;
+};
+
+enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TEST };
+
+struct drain {
+	__u32 cause;
+	__u32 unused;
+	__u64 until;
+	__u64 judge;
+	__u64 give_up;
+	__u64 hold;
+	__u64 back;
+	__u64 start;
+	__u64 before;
+	__u64 low;
+	__u64 high;
+};
+
+/* CUBIC (RFC 9438), windows in Q20; an epoch that starts at 0 has not begun. */
+struct cubic {
+	__u64 cwnd;
+	__u64 ssthresh;
+	__u64 w_max;
+	__u64 cwnd_prior;
+	__u64 epoch;
+	__u64 k;		/* ns until the cubic reaches w_max */
+	__u64 w_est;
+	__u64 last_ack;
+};
+
+struct compete {
+	struct cubic cubic;
+	__u64 steadfast;	/* window; 0: CUBIC's counts */
+	__u64 peak;
+	__s64 loss;
+	__u64 tested;
+	__u64 plateau_delay;
+	__u64 plateau_since;
+	__u64 plateau_window;
+	__u32 confirmed;
+	__u32 unused;
+};
+
+struct suspicion {
+	__u64 pressed;
+	__u64 pressed_at;
+	__s64 yielded;
+	__u64 last_window;
+	__u64 reference;
+	__u64 level;
+	__u64 past_ended;	/* 0: there was no competition */
+	__u64 past_peak;
+	__u64 past_window;
+	__u64 immune_until;
+	__u64 immunity;
+};
+
+/* MODE_TEST is a drain that interrupts a competition. */
+enum mode { MODE_FOLLOW, MODE_DRAIN, MODE_TEST, MODE_COMPETE };
+
+struct guide {
+	__u32 mode;
+	__u32 failures;
+	__s64 idle_rounds;
+	__u64 base;		/* 0: no sample */
+	__u64 touched;
+	__s64 average;
+	__u64 last_drain;
+	struct suspicion suspicion;
+	struct drain drain;
+	struct compete compete;
+};
+
+/* The papers' quantities over the flow's life: crates/policy/src/state.rs. */
+struct paper {
+	__u64 throughput;
+	__u64 throughput_max;
+	__u64 latency;
+	__u64 latency_min;
+};
+
+struct agent {
+	__u64 window;
+	__u64 last_rtt;
+	__u64 restore;		/* window before the last timeout, for when it was spurious */
+	__u32 mss;
+	__u32 known;		/* whether there is a period in the state */
+	__u64 length;		/* of the last period */
+	__u64 used;		/* most packets in flight in it */
+	struct signals signals;
+	struct monitor monitor;
+	struct startup startup;
+	struct guide guide;
+	struct paper paper;
+	__s32 state[STATE];
+	/* Working memory of the network: the flow's own, since a decision in a process can be interrupted by another's. */
+	__s32 x[WIDTH];
+	__s32 y[WIDTH];
+};
+
+/* What an acknowledgement tells. */
+struct ack {
+	__u64 now;
+	__u64 rtt;		/* 0: no sample */
+	__u64 srtt;
+	__u32 acked;
+	__u32 in_flight;	/* after it */
+	__u32 used;		/* in flight before it */
+	__u32 delivered;	/* since the flow started, packets */
+	__u32 prior_delivered;	/* when the newest packet acknowledged was sent */
+	__u32 app_limited;
+	__u32 cwnd_limited;
+	__u32 in_recovery;
+};
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The rules around the law: the integer twin of crates/policy/src/agent/guide.rs. */
+#ifndef ASTRAEA_GUIDE_H
+#define ASTRAEA_GUIDE_H
+
+#include "compete.h"
+
+/* What a period means for the window: HOLD sets it. */
+enum verdict { VERDICT_FOLLOW, VERDICT_HOLD, VERDICT_LEAVE };
+
+static inline void guide_on_sample(struct guide *g, u64 now, u64 rtt)
+{
+	if (!g->base || rtt <= g->base + g->base / 50 + MS / 5)
+		g->touched = now;
+	g->base = g->base ? min(g->base, rtt) : rtt;
+}
+
+/* The base round-trip time has become longer. */
+static inline void guide_believe(struct guide *g, u64 now, u64 base)
+{
+	g->failures = 0;
+	g->base = base;
+	g->touched = now;
+}
+
+static inline enum verdict guide_compete(struct guide *g, u64 now, u64 window, u64 *hold)
+{
+	g->suspicion.pressed = 0;
+	g->mode = MODE_COMPETE;
+	compete_begin(&g->compete, now, window);
+	*hold = window;
+	return VERDICT_HOLD;
+}
+
+static inline enum verdict guide_drain(struct guide *g, const struct rules *r, enum cause cause, const struct ended *e,
+				       const struct signals *s, u64 *hold)
+{
+	drain_begin(&g->drain, r, cause, e, s, g->base);
+	if (g->mode == MODE_COMPETE) {
+		g->drain.before = g->compete.peak;
+		g->drain.back = compete_window(&g->compete);
+		g->mode = MODE_TEST;
+	} else {
+		g->mode = MODE_DRAIN;
+	}
+	g->last_drain = e->now;
+	*hold = g->drain.hold;
+	return VERDICT_HOLD;
+}
+
+static inline enum verdict guide_follow(struct guide *g, const struct rules *r, const struct ended *e,
+					const struct signals *s, s64 rise, u64 *hold)
+{
+	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
+	u64 since = e->now - g->last_drain;
+	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
+
+	if (window)
+		return guide_compete(g, e->now, window, hold);
+	if (rise > large && since >= max(r->drain_rest, 4 * e->srtt))
+		return guide_drain(g, r, CAUSE_RISE, e, s, hold);
+	if (e->now - g->touched >= r->drain_memory && since >= r->drain_memory / 2)
+		return guide_drain(g, r, CAUSE_CLOCK, e, s, hold);
+	return VERDICT_FOLLOW;
+}
+
+/* What a drain that is over has shown. */
+static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u64 now, u64 *hold)
+{
+	struct drain *d = &g->drain;
+	u64 window;
+
+	g->average = 0;
+	if (g->mode == MODE_TEST) {
+		if (drain_left(d, g->base) > max(part_of(d->before, r->empty), MS)) {
+			g->compete.confirmed = 1;
+			g->mode = MODE_COMPETE;
+			return VERDICT_LEAVE;
+		}
+		suspicion_competed(&g->suspicion, r, now, g->compete.confirmed, d->before, d->back);
+		g->mode = MODE_FOLLOW;
+		g->failures = 0;
+		return VERDICT_FOLLOW;
+	}
+	g->mode = MODE_FOLLOW;
+	if (drain_emptied(d, g->base)) {
+		g->failures = 0;
+		return VERDICT_FOLLOW;
+	}
+	window = suspicion_failed_drain(&g->suspicion, r, now);
+	if (window)
+		return guide_compete(g, now, window, hold);
+	if (d->cause == CAUSE_RISE) {
+		if (drain_shows_longer_path(d, g->base)) {
+			/* There was no queue to drain. */
+			guide_believe(g, now, d->low);
+			*hold = d->start;
+			return VERDICT_HOLD;
+		}
+	} else if (++g->failures >= r->drain_failures) {
+		guide_believe(g, now, d->low);
+	}
+	return VERDICT_FOLLOW;
+}
+
+/* A period has ended with these signals. */
+static inline enum verdict guide_end_period(struct guide *g, const struct rules *r, const struct ended *e,
+					    const struct signals *s, u64 *hold)
+{
+	s64 rise = (s64)min(s->queue, 64 * SECOND) - g->average;
+
+	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
+	law_end_period(&g->idle_rounds, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24));
+	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, g->mode == MODE_FOLLOW);
+	switch (g->mode) {
+	case MODE_FOLLOW:
+		return guide_follow(g, r, e, s, rise, hold);
+	case MODE_COMPETE:
+		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
+		if (compete_immovable(&g->compete, e->now, e->srtt, e->window)) {
+			g->mode = MODE_FOLLOW;
+			suspicion_mistaken(&g->suspicion, e->window);
+			guide_believe(g, e->now, g->base + g->compete.plateau_delay);
+			return VERDICT_FOLLOW;
+		}
+		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s))
+			return guide_drain(g, r, CAUSE_TEST, e, s, hold);
+		return VERDICT_LEAVE;
+	}
+	switch (drain_end_period(&g->drain, e->now, e->low, g->base)) {
+	case STAGE_HOLDING:
+		return VERDICT_LEAVE;
+	case STAGE_AWAITING:
+		*hold = g->drain.back;
+		return VERDICT_HOLD;
+	case STAGE_WATCHING:
+		return VERDICT_FOLLOW;
+	case STAGE_OVER:
+		break;
+	}
+	return guide_judge(g, r, e->now, hold);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Astraea as a TCP congestion controller: what the kernel calls, and who decides for a flow.
+ *
+ * The decision core (agent.h and what it includes) knows nothing of the kernel. Here its inputs are taken from the
+ * socket and its window and pace are written there, with every acknowledgement: beside a cong_control nothing else does.
+ */
+#include "agent.h"
+#include "driver.h"
+#include "fallback.h"
+#include "maps.h"
+#include "probe.h"
+#include "tcp.h"
+#include "views.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+static u64 next_flow;
+
+SEC("struct_ops")
+int astraea_init(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct tcp_sock *tp = (void *)sk;
+	struct flow *f = bpf_sk_storage_get(&flows, sk, (void *)0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	cubictcp_init(sk);
+	if (!f) {
+		COUNT(failed, 1);
+		return 0;
+	}
+	COUNT(opened, 1);
+	f->id = __sync_fetch_and_add(&next_flow, 1) + 1;
+	f->started = bpf_ktime_get_ns();
+	f->state = TCP_CA_Open;
+	f->begun = 0;
+	set_driver(sk, tp, f, judge(f, the_policy()));
+	return 0;
+}
+
+SEC("struct_ops")
+int astraea_release(u64 *ctx)
+{
+	COUNT(closed, 1);
+	return 0;
+}
+
+SEC("struct_ops")
+int astraea_ssthresh(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct flow *f = flow_of(sk);
+
+	if (f)
+		f->prr_delivered = 0;
+	return f && !f->reason ? agent_cwnd(&f->agent) : cubictcp_recalc_ssthresh(sk);
+}
+
+SEC("struct_ops")
+int astraea_undo_cwnd(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct flow *f = flow_of(sk);
+
+	if (!f || f->reason)
+		return tcp_reno_undo_cwnd(sk);
+	if (f->state == TCP_CA_Loss)
+		agent_on_spurious_timeout(&f->agent);
+	return agent_cwnd(&f->agent);
+}
+
+SEC("struct_ops")
+int astraea_set_state(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct tcp_sock *tp = (void *)sk;
+	u8 state = ctx[1];
+	struct flow *f = flow_of(sk);
+	const struct policy *p = the_policy();
+
+	if (f && !f->reason && p) {
+		if (state == TCP_CA_Loss) {
+			COUNT(timeouts, 1);
+			agent_on_timeout(&f->agent, tp->lost_out);
+		} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
+			agent_on_congestion(&f->agent, p, state == TCP_CA_CWR, in_flight_of(tp));
+		}
+	} else {
+		cubictcp_state(sk, state);
+		/* The reduction is over. */
+		if (f && state == TCP_CA_Open && (f->state == TCP_CA_CWR || f->state == TCP_CA_Recovery) &&
+		    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+			tp->snd_cwnd = max(tp->snd_ssthresh, 1u);
+	}
+	if (f)
+		f->state = state;
+	return 0;
+}
+
+SEC("struct_ops")
+int astraea_cwnd_event(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct tcp_sock *tp = (void *)sk;
+	enum tcp_ca_event event = ctx[1];
+	struct flow *f = flow_of(sk);
+	u64 now, idle, rto;
+
+	if (!f || f->reason)
+		cubictcp_cwnd_event(sk, event);
+	if (!f || event != CA_EVENT_TX_START || !f->last_ack)
+		return 0;
+	now = bpf_ktime_get_ns();
+	idle = less(now, f->last_ack);
+	rto = 1000ull * ((tp->srtt_us >> 3) + tp->rttvar_us);
+	if (f->reason)
+		fallback_restart(tp, idle, rto);
+	if (idle > REFERENCE_PERIOD) {
+		agent_on_idle_restart(&f->agent, now, idle, rto);
+		f->period_ends = now + REFERENCE_PERIOD;
+		if (!f->reason)
+			write_window(sk, tp, f, the_policy());
+	}
+	return 0;
+}
+
+SEC("struct_ops")
+int astraea_pkts_acked(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	const struct ack_sample *sample = (void *)ctx[1];
+	struct flow *f = flow_of(sk);
+
+	if (!f || f->reason)
+		cubictcp_acked(sk, sample);
+	return 0;
+}
+
+SEC("struct_ops")
+int astraea_cong_control(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct tcp_sock *tp = (void *)sk;
+	const struct rate_sample *rs = (void *)ctx[3];
+	struct flow *f = flow_of(sk);
+	const struct policy *p = the_policy();
+	struct ack ack;
+
+	if (!f || !p) {
+		if (f && f->reason != REASON_NO_POLICY)
+			set_driver(sk, tp, f, REASON_NO_POLICY);
+		fallback_control(sk, tp, f, ctx[1], ctx[2], rs->acked_sacked, rs->losses);
+		return 0;
+	}
+	ack.now = bpf_ktime_get_ns();
+	ack.rtt = rs->rtt_us >= 0 ? 1000ull * max((u64)rs->rtt_us, 1ull) : 0;
+	ack.srtt = 125ull * tp->srtt_us;
+	ack.acked = rs->acked_sacked;
+	ack.in_flight = in_flight_of(tp);
+	ack.used = rs->prior_in_flight;
+	ack.delivered = tp->delivered;
+	ack.prior_delivered = rs->prior_delivered;
+	ack.app_limited = rs->is_app_limited;
+	/* As tcp_is_cwnd_limited() outside slow start, with a little room for what pacing holds back. */
+	ack.cwnd_limited = 5 * ack.used / 4 + 2 >= tp->snd_cwnd;
+	ack.in_recovery = f->state == TCP_CA_Recovery || f->state == TCP_CA_CWR;
+	drive(sk, tp, f, p, &ack, rs->losses > 0 ? rs->losses : 0);
+	if (f->reason)
+		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, rs->losses);
+	else
+		write_window(sk, tp, f, p);
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops astraea = {
+	.init = (void *)astraea_init,
+	.release = (void *)astraea_release,
+	.ssthresh = (void *)astraea_ssthresh,
+	.undo_cwnd = (void *)astraea_undo_cwnd,
+	.set_state = (void *)astraea_set_state,
+	.cwnd_event = (void *)astraea_cwnd_event,
+	.pkts_acked = (void *)astraea_pkts_acked,
+	.cong_control = (void *)astraea_cong_control,
+	/* Any process may choose it; without this the kernel can lose a reference, and the program with it. */
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "astraea",
+};

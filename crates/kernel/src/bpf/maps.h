@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What outlives a call: flows, the policy, who decides, counters, and the way to an agent and back. */
+#ifndef ASTRAEA_MAPS_H
+#define ASTRAEA_MAPS_H
+
+#include "bpf.h"
+#include "flow.h"
+#include "tcp.h"
+
+/* What the program keeps of a flow besides the decision core's state. */
+struct flow {
+	u64 id;
+	u64 started;
+	u64 period_ends;
+	u64 last_ack;
+	u64 decisions;
+	u64 record;		/* number of the last one */
+	u64 answered;		/* number of the last one that was answered */
+	u64 sequence;		/* of the last answer */
+	u32 reason;		/* REASON_NONE: the policy drives it */
+	u32 against;		/* periods in a row that speak against `reason` */
+	u32 state;		/* TCP_CA_* */
+	u32 prr_delivered;
+	u32 paced;
+	u32 begun;
+	struct agent agent;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct holder {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct policy);
+};
+
+/* One policy, in a map of its own: another one takes its place in one store, and the old one stays while it is read. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+	__array(values, struct holder);
+} policies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FLOWS);
+	__type(key, u32);
+	__type(value, struct action);
+} actions SEC(".maps");
+
+static inline struct flow *flow_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&flows, sk, (void *)0, 0);
+}
+
+static inline const struct policy *the_policy(void)
+{
+	u32 zero = 0;
+	void *holder = bpf_map_lookup_elem(&policies, &zero);
+
+	return holder ? bpf_map_lookup_elem(holder, &zero) : (void *)0;
+}
+
+static inline struct control *the_control(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+#define COUNT(field, n)                                                        \
+	do {                                                                   \
+		u32 zero_ = 0;                                                 \
+		struct counters *c_ = bpf_map_lookup_elem(&counters, &zero_);  \
+		if (c_)                                                        \
+			__sync_fetch_and_add(&c_->field, (n));                 \
+	} while (0)
+
+#endif

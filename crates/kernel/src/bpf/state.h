@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What a policy sees: the integer twin of crates/policy/src/{backlog,state}.rs. */
+#ifndef ASTRAEA_STATE_H
+#define ASTRAEA_STATE_H
+
+#include "law.h"
+#include "monitor.h"
+
+#define BACKLOG_FEATURES 5
+#define PAPER_FEATURES 8
+#define SLOWEST 655		/* .01 packets/s in Q16 */
+
+/* A feature (Q24, size below 2^9) as the network takes it. */
+static inline s32 encoded(s64 value, u32 scale)
+{
+	return (s32)clamp((value * scale + (1 << 23)) >> 24, -32767ll, 32767ll);
+}
+
+/* Moves `features` numbers in as the newest of PERIODS; the first ones stand for those before them too if `repeat`. */
+static inline void push(struct agent *a, const s32 *newest, u32 features, bool repeat)
+{
+	bool fill = repeat && !a->known;
+
+	UNROLL for (u32 i = 0; i < features; i++) {
+		s32 *place = &a->state[i];
+
+		UNROLL for (u32 period = 0; period < PERIODS - 1; period++)
+			place[period * features] = fill ? newest[i] : place[(period + 1) * features];
+		place[(PERIODS - 1) * features] = newest[i];
+	}
+	a->known = 1;
+}
+
+static inline void push_backlog(struct agent *a, const u32 *scale)
+{
+	const struct signals *s = &a->signals;
+	s32 f[BACKLOG_FEATURES];
+
+	/* 1 + ln(x / 1666.7) / 4 */
+	f[0] = encoded(Q24 + ((ln_q(max(s->rate, (u64)SLOWEST), 16) - 124463470) >> 2), scale[0]);
+	/* ln(.2 + 20 q) */
+	f[1] = encoded(ln_q((u64)(Q30 / 5) + 20 * min(seconds_q30(s->ahead), 1ull << 50), 30), scale[1]);
+	/* ln(.3 + x q) / 2 */
+	f[2] = encoded(ln_q((3ull << 20) / 10 + backlog_of(s, s->ahead), 20) >> 1, scale[2]);
+	f[3] = encoded(3 * (s64)root_q(s->loss, 24), scale[3]);
+	/* ln(.05 + 1000 spread) / 2 */
+	f[4] = encoded(ln_q((u64)(Q30 / 20) + 1000 * min(seconds_q30(s->spread), 1ull << 50), 30) >> 1, scale[4]);
+	push(a, f, BACKLOG_FEATURES, true);
+}
+
+/* ln(x / low) / ln(high / low) in Q24 for five decades, 0 to 1; x and low as logarithms in Q24. */
+static inline s64 five_decades(s64 ln_x, s64 ln_low)
+{
+	/* 2^24 / ln(10^5) */
+	return clamp(((ln_x - ln_low) * 1457250ll) >> 24, 0ll, (s64)Q24);
+}
+
+static inline void push_paper(struct agent *a, const struct period *period, u64 window, u64 pacing, const u32 *scale)
+{
+	struct paper *p = &a->paper;
+	u64 loss, product, peak;
+	s32 f[PAPER_FEATURES];
+	s64 limit = 20ll << 24;
+
+	if (period->rtt_mean) {
+		p->throughput = ratio(min(period->acked, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
+		p->throughput_max = max(p->throughput_max, p->throughput);
+		p->latency = period->rtt_mean;
+		p->latency_min = p->latency_min ? min(p->latency_min, a->monitor.lifetime_min) : a->monitor.lifetime_min;
+	}
+	peak = p->throughput_max;
+	if (!peak || !p->latency_min)
+		return;
+	loss = ratio(min(period->lost, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
+	product = max(mul_shr(peak, seconds_q30(p->latency_min), 26), 1ull); /* packets, Q20 */
+	f[0] = encoded((s64)ratio(p->throughput, peak, 24), scale[0]);
+	/* In bit/s above 10^5: Q16 packets of 8 mss bits. */
+	f[1] = encoded(five_decades(ln_q(peak * a->mss, 13), 193154837), scale[1]);
+	f[2] = encoded(min((s64)ratio(p->latency, p->latency_min, 24), limit), scale[2]);
+	/* In s above 10^-4. */
+	f[3] = encoded(five_decades(ln_q(max(p->latency_min, 1ull), 0), 193154837), scale[3]);
+	f[4] = encoded(min((s64)ratio(min(window, 1ull << 39), product, 24), limit), scale[4]);
+	f[5] = encoded(min((s64)ratio(loss, peak, 24), (s64)Q24), scale[5]);
+	f[6] = encoded(min((s64)ratio(min(a->monitor.in_flight, 1ull << 19) << 20, max(window, 1ull), 24), 2ll << 24), scale[6]);
+	/* Pacing in bytes/s: peak * mss are bytes/s in Q16. */
+	f[7] = encoded(min((s64)ratio(min(pacing, 1ull << 39) , max(peak * a->mss >> 16, 1ull), 24), limit), scale[7]);
+	push(a, f, PAPER_FEATURES, false);
+}
+
+#endif

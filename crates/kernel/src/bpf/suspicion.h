@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Signs of a neighbour that fills the queue: the integer twin of crates/policy/src/agent/suspicion.rs. */
+#ifndef ASTRAEA_SUSPICION_H
+#define ASTRAEA_SUSPICION_H
+
+#include "drain.h"
+
+#define LEVEL (3 * SECOND)
+#define RELAPSE (SECOND / 5)
+
+static inline bool nearly_empty(const struct suspicion *p, const struct signals *s)
+{
+	return 5 * s->queue < max(p->level, 2 * MS);
+}
+
+/* An average follows a value for `length` of its time constant. */
+static inline s64 followed(s64 average, s64 value, u64 length, u64 constant)
+{
+	s64 part = min(ratio(min(length, 64 * SECOND), constant, 24), (u64)Q24);
+
+	return average + (((value - average) * part) >> 24);
+}
+
+static inline void suspicion_end_period(struct suspicion *p, const struct rules *r, u64 length, const struct signals *s,
+					u64 window, bool following)
+{
+	if (!p->reference || nearly_empty(p, s))
+		p->reference = window;
+	p->level = followed(p->level, min(s->queue, 64 * SECOND), length, LEVEL);
+	if (nearly_empty(p, s))
+		p->yielded = 0;
+	if (following && p->last_window && window) {
+		s64 change = ln_q(window, 20) - ln_q(p->last_window, 20);
+
+		if (change > 0)
+			p->yielded = max(p->yielded - change, 0ll);
+		else if (backlog_of(s, s->ahead) > wanted(r, s->rate))
+			p->yielded -= change;
+	}
+	p->last_window = window;
+	if (!following)
+		return;
+	if (law_error(r, s) < r->pressure) {
+		/* A queue that falls is no sign: count again from there. */
+		if (!p->pressed || 10 * s->queue < 8 * p->pressed_at) {
+			p->pressed_at = s->queue;
+			p->pressed = 0;
+		}
+		p->pressed += length;
+	} else {
+		p->pressed = less(p->pressed, 2 * length);
+	}
+}
+
+/* The window to compete with if pressure alone is reason enough, else 0. */
+static inline u64 suspicion_pressure(const struct suspicion *p, const struct rules *r, u64 now, u64 srtt,
+				     const struct signals *s, u64 window)
+{
+	if (p->past_ended && 10 * s->queue > 4 * p->past_peak && p->pressed > max(RELAPSE, 3 * srtt) &&
+	    now - p->past_ended < r->neighbour_memory)
+		return p->past_window;
+	if (p->pressed > max(r->pressed, 8 * srtt) && now >= p->immune_until)
+		return max(window, part_of(p->reference, r->regained));
+	return 0;
+}
+
+/* The window to compete with if a drain that failed is reason enough, else 0. */
+static inline u64 suspicion_failed_drain(const struct suspicion *p, const struct rules *r, u64 now)
+{
+	return p->yielded > r->shrunk && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
+}
+
+static inline void suspicion_competed(struct suspicion *p, const struct rules *r, u64 now, bool confirmed, u64 peak,
+				      u64 window)
+{
+	u64 immunity = p->immunity ? p->immunity : r->immunity;
+
+	p->pressed = 0;
+	p->yielded = 0;
+	p->reference = window;
+	p->past_ended = confirmed ? now : 0;
+	p->past_peak = peak;
+	p->past_window = window;
+	if (!confirmed) {
+		p->immune_until = now + immunity;
+		p->immunity = min(2 * immunity, 120 * SECOND);
+	}
+}
+
+static inline void suspicion_mistaken(struct suspicion *p, u64 window)
+{
+	p->pressed = 0;
+	p->reference = window;
+	p->past_ended = 0;
+}
+
+#endif

@@ -1,0 +1,162 @@
+//! A policy as the BPF program takes it.
+
+use astraea_cc::MILLISECOND;
+use astraea_policy::fixed::FixedLayer;
+use astraea_policy::{FixedNetwork, Form, Policy, Rules};
+
+use crate::Error;
+use crate::intf::{self, INTERFACE, LAYERS, PAIRS, UNITS, WIDTH};
+
+/// 1 in Q24.
+pub const ONE: f64 = (1 << 24) as f64;
+
+fn q24(value: f64) -> i64 {
+    (value * ONE).round() as i64
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// Base round-trip times for which a policy is asked. Its declared domain is 5 to 300 ms; below a millisecond the
+/// period is tens of round trips and the kernel's clock of microseconds is most of the queueing delay.
+const RTT: std::ops::RangeInclusive<u64> = MILLISECOND..=1000 * MILLISECOND;
+
+/// Largest rate in packets/s for which a policy is asked: ten times its declared 1 Gbit/s.
+const RATE: f64 = 833_333.0;
+
+/// The policy as the program takes it.
+///
+/// # Errors
+/// A network with more layers, or wider ones, than the program has room for.
+pub fn policy(policy: &Policy, hash: u64) -> Result<Box<intf::Policy>, Error> {
+    let metadata = policy.metadata();
+    let mut laid = intf::zeroed::<intf::Policy>();
+    let name = metadata.notes.get("name").map_or("unnamed", String::as_str);
+    let length = name.len().min(laid.name.len() - 1);
+    laid.name[..length].copy_from_slice(&name.as_bytes()[..length]);
+    laid.hash = hash;
+    laid.interface = INTERFACE;
+    laid.form = match metadata.form {
+        Form::Paper => intf::FORM_PAPER,
+        Form::Pure => intf::FORM_PURE,
+        Form::Guided => intf::FORM_GUIDED,
+    };
+    laid.alpha = q24(metadata.alpha);
+    laid.period = metadata.period;
+    laid.domain = intf::Domain { rtt_min: *RTT.start(), rtt_max: *RTT.end(), rate_max: (RATE * 65536.0) as u64 };
+    laid.rules = rules(&Rules::default());
+    network(&FixedNetwork::new(policy.network(), metadata.form), &mut laid.network)?;
+    Ok(laid)
+}
+
+fn rules(r: &Rules) -> intf::Rules {
+    let (drain, neighbour) = (&r.drain, &r.neighbour);
+    intf::Rules {
+        backlog: (r.backlog * f64::from(1 << 20)) as i64,
+        per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
+        gain: q24(r.gain),
+        up: q24(r.up),
+        down: q24(r.down),
+        loss: q24(r.loss),
+        loss_most: q24(r.loss_most),
+        burst: q24(r.burst),
+        hurry: q24(r.hurry),
+        hurry_after: q24(r.hurry_after),
+        patience: r.patience,
+        kept: q24(r.kept),
+        drain_rise: nanos(drain.rise),
+        drain_rise_share: q24(drain.rise_share),
+        drain_average: nanos(drain.average),
+        drain_rest: drain.rest,
+        drain_memory: drain.memory,
+        drain_length: drain.length,
+        drain_depth: q24(drain.depth),
+        drain_watch: drain.watch,
+        drain_failures: u64::from(drain.failures),
+        pressure: q24(neighbour.pressure),
+        pressed: neighbour.pressed,
+        shrunk: q24(neighbour.shrunk.ln()),
+        regained: q24(neighbour.regained),
+        test: neighbour.test,
+        first_test: neighbour.first_test,
+        empty: q24(neighbour.empty),
+        neighbour_memory: neighbour.memory,
+        immunity: neighbour.immunity,
+        lossy: q24(neighbour.lossy),
+        per_loss: q24(neighbour.per_loss),
+    }
+}
+
+fn network(fixed: &FixedNetwork, laid: &mut intf::Network) -> Result<(), Error> {
+    let shape = || {
+        let outputs = fixed.layers.iter().map(|layer| format!("-{}", layer.units.len()));
+        format!("{}{}", fixed.layers[0].inputs, outputs.collect::<String>())
+    };
+    let too_large = |what: String| Error::TooLarge { shape: shape(), what };
+    if fixed.layers.len() > LAYERS {
+        return Err(too_large(format!("at most {LAYERS} layers")));
+    }
+    laid.layers = fixed.layers.len() as u32;
+    laid.inputs = fixed.layers[0].inputs as u32;
+    laid.input_scale[..fixed.input_scale.len()].copy_from_slice(&fixed.input_scale);
+    let (mut weights, mut units) = (0, 0);
+    for (layer, place) in fixed.layers.iter().zip(&mut laid.layer) {
+        let (inputs, outputs) = (layer.inputs.next_multiple_of(8), layer.units.len().next_multiple_of(8));
+        if inputs.max(outputs) > WIDTH {
+            return Err(too_large(format!("at most {WIDTH} inputs and outputs of a layer")));
+        }
+        if weights + inputs * outputs / 2 > PAIRS || units + outputs > UNITS {
+            return Err(too_large(format!("at most {PAIRS} pairs of weights and {UNITS} units")));
+        }
+        *place = intf::Layer {
+            inputs: inputs as u32,
+            outputs: outputs as u32,
+            weights: weights as u32,
+            units: units as u32,
+        };
+        pack(layer, inputs, &mut laid.weight[weights..], &mut laid.unit[units..]);
+        weights += inputs * outputs / 2;
+        units += outputs;
+    }
+    Ok(())
+}
+
+/// Weights as [block of 8 outputs][input][pair of outputs], padded with zeros.
+fn pack(layer: &FixedLayer, inputs: usize, weights: &mut [i64], units: &mut [intf::Unit]) {
+    let weight = |output: usize, input: usize| -> i64 {
+        if input < layer.inputs && output < layer.units.len() {
+            i64::from(layer.weights[output * layer.inputs + input])
+        } else {
+            0
+        }
+    };
+    let blocks = layer.units.len().div_ceil(8);
+    for (index, place) in weights[..blocks * inputs * 4].iter_mut().enumerate() {
+        let (block, rest) = (index / (inputs * 4), index % (inputs * 4));
+        let (input, pair) = (rest / 4, rest % 4);
+        let output = block * 8 + pair * 2;
+        *place = weight(output, input) + (weight(output + 1, input) << 32);
+    }
+    for (unit, place) in layer.units.iter().zip(units) {
+        *place =
+            intf::Unit { bias: unit.bias, scale: unit.scale, shift: unit.shift as i32, low: unit.low, high: unit.high };
+    }
+}
+
+/// Hash of a policy file (FNV-1a, 64 bits), by which `status` tells which one runs.
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The name of a policy.
+pub fn name(policy: &intf::Policy) -> String {
+    String::from_utf8_lossy(policy.name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
+
+/// Sizes of a policy's network, hidden layers rounded up to multiples of 8.
+pub fn shape(policy: &intf::Policy) -> String {
+    let layers = &policy.network.layer[..(policy.network.layers as usize).min(LAYERS)];
+    let hidden = layers.iter().take(layers.len().saturating_sub(1)).map(|layer| format!("-{}", layer.outputs));
+    format!("{}{}-1", policy.network.inputs, hidden.collect::<String>())
+}

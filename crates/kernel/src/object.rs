@@ -1,0 +1,88 @@
+//! The program, compiled ahead, and how it gets into the kernel.
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+
+use crate::error::{Error, Result};
+use crate::intf::{self, INTERFACE, INTERFACE_MARK, Plain, bytes_of};
+
+/// The object file, made by `tools/bpf-object.sh` from `src/bpf`.
+pub static OBJECT: &[u8] = include_bytes!("bpf/main.bpf.o");
+
+/// The name that the object has for the controller, and its field's length.
+const CONTROLLER: &str = "astraea";
+const NAME: usize = 16;
+
+/// Loads the program with the controller called `name`; nothing is registered yet.
+pub(crate) fn load(name: &str) -> Result<Object> {
+    quiet();
+    let mut open = ObjectBuilder::default()
+        .open_memory(OBJECT)
+        .map_err(|error| Error::system("cannot read the BPF object", &error))?;
+    configure(&mut open, name)?;
+    open.load().map_err(|error| Error::system("the kernel does not take the BPF program", &error))
+}
+
+/// libbpf prints a page where a line is wanted; the errors say what matters.
+fn quiet() {
+    if std::env::var_os("ASTRAEA_BPF_LOG").is_none() {
+        libbpf_rs::set_print(None);
+    }
+}
+
+fn configure(open: &mut OpenObject, name: &str) -> Result<()> {
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if name.is_empty() || name.len() >= NAME || !name.chars().all(valid) {
+        return Err(Error::Name(name.to_owned()));
+    }
+    for mut map in open.maps_mut() {
+        let which = map.name().to_string_lossy().into_owned();
+        let Some(value) = map.initial_value_mut() else { continue };
+        if which == CONTROLLER {
+            let old = format!("{CONTROLLER}\0");
+            let place = value.windows(old.len()).position(|window| window == old.as_bytes());
+            let place = place.expect("a test loads the object: the controller has its name");
+            value[place..place + NAME].fill(0);
+            value[place..place + name.len()].copy_from_slice(name.as_bytes());
+        } else if which.ends_with(".rodata") {
+            let mark = (INTERFACE_MARK as u64).to_ne_bytes();
+            let place = value.chunks_exact_mut(8).find(|chunk| *chunk == mark);
+            place.expect("a test loads the object: .rodata has the mark").copy_from_slice(&INTERFACE.to_ne_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// The map of that name.
+pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
+    let map = object.maps().find(|map| map.name() == name).expect("a test loads the object with all its maps");
+    MapHandle::try_from(&map).map_err(|error| Error::system(format!("cannot open the map {name}"), &error))
+}
+
+/// Puts a policy into a map of its own and that map into `policies`: flows see the old one or the new one.
+pub(crate) fn put_policy(policies: &impl MapCore, policy: &intf::Policy) -> Result<()> {
+    let failed = |error: libbpf_rs::Error| Error::system("cannot put the policy into the kernel", &error);
+    let options = bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
+    let size = size_of::<intf::Policy>() as u32;
+    let holder = MapHandle::create(MapType::Array, Some("policy"), 4, size, 1, &options).map_err(failed)?;
+    set(&holder, policy)?;
+    let id = holder.as_fd().as_raw_fd();
+    policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(failed)
+}
+
+/// Writes the only element of a map.
+pub(crate) fn set<T: Plain>(map: &impl MapCore, value: &T) -> Result<()> {
+    map.update(&0_u32.to_ne_bytes(), bytes_of(value), MapFlags::ANY)
+        .map_err(|error| Error::system(format!("cannot write the map {}", map.name().to_string_lossy()), &error))
+}
+
+/// Reads the only element of a map.
+pub(crate) fn get<T: Plain>(map: &impl MapCore) -> Result<T> {
+    let name = map.name().to_string_lossy().into_owned();
+    let value = map
+        .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
+        .map_err(|error| Error::system(format!("cannot read the map {name}"), &error))?;
+    value.and_then(|bytes| intf::from_bytes(&bytes)).ok_or(Error::OtherVersion)
+}

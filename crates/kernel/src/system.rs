@@ -1,0 +1,128 @@
+//! Whether this kernel and this process can load the controller, and what is missing if not.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The oldest kernel whose `cong_control` has the arguments that the program takes.
+const OLDEST: (u32, u32) = (6, 10);
+
+/// Types that a kernel has if it can register congestion controllers written in BPF.
+const STRUCT_OPS: &str = "bpf_struct_ops_tcp_congestion_ops";
+
+/// Where BPF objects have names, by convention.
+pub const FILE_SYSTEM: &str = "/sys/fs/bpf";
+
+/// Checks everything that loading needs: kernel, types, capabilities. Nothing is changed.
+///
+/// # Errors
+/// The first thing that is missing.
+pub fn check() -> Result<()> {
+    kernel(&release())?;
+    let types = fs::read("/sys/kernel/btf/vmlinux").map_err(|_| Error::NoTypes)?;
+    struct_ops(&types)?;
+    capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+fn kernel(release: &str) -> Result<()> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < OLDEST { Err(Error::OldKernel { found: release.to_owned() }) } else { Ok(()) }
+}
+
+fn struct_ops(types: &[u8]) -> Result<()> {
+    let found = types.windows(STRUCT_OPS.len()).any(|window| window == STRUCT_OPS.as_bytes());
+    if found { Ok(()) } else { Err(Error::NoStructOps(STRUCT_OPS)) }
+}
+
+/// Bits of the capabilities (`linux/capability.h`).
+const SYS_ADMIN: u32 = 21;
+const NEEDED: [(&str, u32); 2] = [("CAP_BPF", 39), ("CAP_PERFMON", 38)];
+
+fn capabilities(status: &str) -> Result<()> {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    let has = |bit: u32| bits >> bit & 1 == 1 || bits >> SYS_ADMIN & 1 == 1;
+    match NEEDED.iter().find(|(_, bit)| !has(*bit)) {
+        Some((name, _)) => Err(Error::Capability(name)),
+        None => Ok(()),
+    }
+}
+
+/// Makes sure that `path` is in a BPF file system: mounts one at [`FILE_SYSTEM`], where every distribution has it, if
+/// it is missing there.
+///
+/// # Errors
+/// Another path that is in none, or no right to mount.
+pub(crate) fn file_system(path: &Path) -> Result<()> {
+    let standard = Path::new(FILE_SYSTEM);
+    let root = path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(standard);
+    if is_bpf(root) {
+        return Ok(());
+    }
+    if path.starts_with(standard) && mount(standard) {
+        return Ok(());
+    }
+    Err(Error::NoFileSystem(if path.starts_with(standard) { PathBuf::from(standard) } else { root.to_owned() }))
+}
+
+fn c_path(path: &Path) -> std::ffi::CString {
+    std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
+}
+
+fn is_bpf(path: &Path) -> bool {
+    // SAFETY: the structure is plain and the path ends in a zero.
+    unsafe {
+        let mut found: libc::statfs = std::mem::zeroed();
+        libc::statfs(c_path(path).as_ptr(), &raw mut found) == 0 && found.f_type as i64 == libc::BPF_FS_MAGIC as i64
+    }
+}
+
+/// Mounts a BPF file system. Returns whether that worked.
+pub fn mount(path: &Path) -> bool {
+    // SAFETY: all strings end in a zero; no data is passed.
+    unsafe {
+        libc::mount(
+            c"bpf".as_ptr(),
+            c_path(path).as_ptr(),
+            c"bpf".as_ptr(),
+            libc::MS_NOSUID | libc::MS_NODEV,
+            std::ptr::null(),
+        ) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_kernels_are_named() {
+        assert!(kernel("6.10.0-1-amd64").is_ok());
+        assert!(kernel("7.0").is_ok());
+        let error = kernel("6.9.12").unwrap_err().to_string();
+        assert_eq!(error, "Linux 6.9.12: the controller needs 6.10 or newer");
+        assert!(kernel("").is_err());
+    }
+
+    #[test]
+    fn kernels_without_struct_ops_are_named() {
+        assert!(struct_ops(b"xx bpf_struct_ops_tcp_congestion_ops xx").is_ok());
+        assert!(struct_ops(b"nothing").unwrap_err().to_string().contains("no congestion controllers in BPF"));
+    }
+
+    #[test]
+    fn the_missing_capability_is_named() {
+        let missing = |bits: &str| capabilities(&format!("Name:\tx\nCapEff:\t{bits}\n")).unwrap_err().to_string();
+        assert!(missing("0000000000000000").contains("CAP_BPF"));
+        assert!(missing("0000008000000000").contains("CAP_PERFMON"));
+        assert!(capabilities("CapEff:\t000000c000000000").is_ok());
+        assert!(capabilities("CapEff:\t0000000000200000").is_ok(), "CAP_SYS_ADMIN is enough");
+    }
+}

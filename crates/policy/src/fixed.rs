@@ -1,0 +1,289 @@
+//! A network in integers, for places without floating point such as a BPF program.
+//!
+//! Weights are as wide as 32-bit sums allow: each output has its own scale, so that whatever the inputs are, no sum of
+//! its products overflows. Activations have 15 bits and a sign; their scale is taken from the largest ones that
+//! [`calibration`] states give, and beyond it they saturate.
+
+use crate::backlog::{self, Signals};
+use crate::{Activation, BacklogState, Form, Network, state};
+
+/// Largest input of a layer.
+pub const LIMIT: i32 = 32767;
+
+/// Largest sum of the sizes of an output's weights: times [`LIMIT`] it is below 2^31.
+const WEIGHTS: f64 = 65535.0;
+
+/// Bits below the point of the last sum, the argument of tanh.
+pub const OUTPUT_BITS: u32 = 20;
+
+/// How far activations may exceed the largest one that was seen before they saturate.
+const MARGIN: f64 = 1.25;
+
+/// States that activations are calibrated with.
+const CALIBRATION: usize = 4096;
+
+/// One output: `clamp((sum + bias) * scale / 2^shift, low, high)`, rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Added to the sum of products.
+    pub bias: i64,
+    /// Numerator of the factor to the scale of the next layer's inputs …
+    pub scale: i32,
+    /// … and the logarithm of its denominator.
+    pub shift: u32,
+    /// Smallest output.
+    pub low: i32,
+    /// Largest output.
+    pub high: i32,
+}
+
+/// One layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixedLayer {
+    /// Number of inputs.
+    pub inputs: usize,
+    /// Shape (outputs, inputs), row by row.
+    pub weights: Vec<i32>,
+    /// Shape (outputs).
+    pub units: Vec<Unit>,
+}
+
+/// A network in integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixedNetwork {
+    /// Units of each feature of a period in one.
+    pub input_scale: Vec<u32>,
+    /// The layers in the order of evaluation.
+    pub layers: Vec<FixedLayer>,
+}
+
+impl FixedNetwork {
+    /// The network of a policy of this form in integers.
+    pub fn new(network: &Network, form: Form) -> Self {
+        let input_scale = input_scale(form);
+        let largest = largest_activations(network, form);
+        let last = network.layers().len() - 1;
+        // Before the first layer each feature has a scale of its own, which its weights take back.
+        let mut scale_in: Vec<f64> = (0..network.inputs()).map(|i| scale(&input_scale, i)).collect();
+        let layers = network.layers().iter().enumerate().map(|(index, layer)| {
+            let is_last = index == last;
+            let scale_out: Vec<f64> = match is_last {
+                true => vec![f64::from(1 << OUTPUT_BITS)],
+                false => largest[index].iter().map(|most| f64::from(LIMIT) / (MARGIN * most).max(1e-3)).collect(),
+            };
+            let rectified = layer.outputs().div_ceil(2);
+            let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
+            let (weights, units): (Vec<_>, Vec<_>) = rows
+                .map(|(output, (row, bias))| {
+                    let bounds = match network.activation() {
+                        _ if is_last => (i32::MIN, i32::MAX),
+                        Activation::Split if output >= rectified => (-LIMIT, 0),
+                        Activation::Relu | Activation::Split => (0, LIMIT),
+                    };
+                    unit(row, *bias, &scale_in, scale_out[output], bounds)
+                })
+                .unzip();
+            scale_in = scale_out;
+            FixedLayer { inputs: layer.inputs, weights: weights.concat(), units }
+        });
+        Self { input_scale, layers: layers.collect() }
+    }
+
+    /// A state in integers.
+    pub fn state(&self, state: &[f32]) -> Vec<i32> {
+        let limit = f64::from(LIMIT);
+        let number = |(i, value): (usize, &f32)| f64::from(*value) * scale(&self.input_scale, i);
+        state.iter().enumerate().map(|value| number(value).round().clamp(-limit, limit) as i32).collect()
+    }
+
+    /// The last sum for a state in integers, in units of 2^-[`OUTPUT_BITS`]: the action is its hyperbolic tangent.
+    pub fn sum(&self, state: &[i32]) -> i32 {
+        let mut x = state.to_vec();
+        for layer in &self.layers {
+            let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.units);
+            x = rows
+                .map(|(row, unit)| {
+                    let sum: i64 = row.iter().zip(&x).map(|(w, x)| i64::from(*w) * i64::from(*x)).sum();
+                    unit.activate(sum)
+                })
+                .collect();
+        }
+        x[0]
+    }
+
+    /// The action for a state in integers.
+    pub fn forward(&self, state: &[i32]) -> f64 {
+        libm::tanh(f64::from(self.sum(state)) / f64::from(1 << OUTPUT_BITS))
+    }
+}
+
+impl Unit {
+    fn activate(&self, sum: i64) -> i32 {
+        let half = (1_i64 << self.shift) >> 1;
+        let scaled = ((sum + self.bias) * i64::from(self.scale) + half) >> self.shift;
+        scaled.clamp(i64::from(self.low), i64::from(self.high)) as i32
+    }
+}
+
+/// Units of each feature in one: as many as its range leaves, and 4096 (up to 8) where it has no bounds.
+fn input_scale(form: Form) -> Vec<u32> {
+    match form {
+        Form::Paper => state::FEATURES.iter().map(|feature| (LIMIT as f32 / feature.bounds().1) as u32).collect(),
+        Form::Pure | Form::Guided => vec![4096; backlog::FEATURES.len()],
+    }
+}
+
+fn scale(input_scale: &[u32], input: usize) -> f64 {
+    f64::from(input_scale[input % input_scale.len()])
+}
+
+/// The weights of one output as integers for inputs in units of 1 / `scale_in`, and what is done with their sum.
+fn unit(row: &[f32], bias: f32, scale_in: &[f64], scale_out: f64, (low, high): (i32, i32)) -> (Vec<i32>, Unit) {
+    let row: Vec<f64> = row.iter().zip(scale_in).map(|(weight, scale)| f64::from(*weight) / scale).collect();
+    let total: f64 = row.iter().map(|weight| weight.abs()).sum();
+    let most = row.iter().fold(0.0_f64, |most, weight| most.max(weight.abs()));
+    // Rounding adds half a unit for each weight at most.
+    let scale =
+        if most == 0.0 { 1.0 } else { ((WEIGHTS - 0.5 * row.len() as f64) / total).min(f64::from(LIMIT) / most) };
+    let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
+    // A sum below 2^33 with its bias, times a factor below 2^29, fits into 63 bits.
+    let factor = scale_out / scale;
+    let shift = (28.0 - factor.log2()).floor().clamp(1.0, 62.0);
+    let bias = (f64::from(bias) * scale).round().clamp(-4e9, 4e9) as i64;
+    (weights, Unit { bias, scale: (factor * shift.exp2()).round() as i32, shift: shift as u32, low, high })
+}
+
+/// The largest size of each activation over the [`calibration`] states, layer by layer.
+fn largest_activations(network: &Network, form: Form) -> Vec<Vec<f64>> {
+    let mut largest: Vec<_> = network.layers().iter().map(|layer| vec![0.0_f64; layer.outputs()]).collect();
+    for index in 0..CALIBRATION as u64 {
+        let mut x: Vec<f64> = calibration(form, index).into_iter().map(f64::from).collect();
+        for (layer, largest) in network.layers().iter().zip(&mut largest) {
+            let rectified = layer.outputs().div_ceil(2);
+            let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
+            x = rows
+                .map(|(output, (row, bias))| {
+                    let sum: f64 = row.iter().zip(&x).map(|(w, x)| f64::from(*w) * x).sum::<f64>() + f64::from(*bias);
+                    let negative = network.activation() == Activation::Split && output >= rectified;
+                    if negative { sum.min(0.0) } else { sum.max(0.0) }
+                })
+                .collect();
+            for (most, value) in largest.iter_mut().zip(&x) {
+                *most = most.max(value.abs());
+            }
+        }
+    }
+    largest
+}
+
+/// State number `index` of those that a form is calibrated and tested with: flows of all kinds, each with five periods
+/// that differ a little, or a lot.
+pub fn calibration(form: Form, index: u64) -> Vec<f32> {
+    let mut seed = index;
+    let mut uniform = || {
+        // splitmix64 (Steele, Lea and Flood 2014)
+        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    if form == Form::Paper {
+        let features = state::FEATURES.map(|feature| feature.bounds());
+        let level = features.map(|_| uniform() * uniform());
+        let rough = uniform();
+        let period = |uniform: &mut dyn FnMut() -> f64| {
+            features
+                .iter()
+                .zip(level)
+                .map(|((low, high), level)| {
+                    let place = (level + rough * 0.2 * (uniform() - 0.5)).clamp(0.0, 1.0);
+                    low + (high - low) * place as f32
+                })
+                .collect::<Vec<_>>()
+        };
+        return (0..state::PERIODS).flat_map(|_| period(&mut uniform)).collect();
+    }
+    let log = |low: f64, high: f64, place: f64| low * (high / low).powf(place.clamp(0.0, 1.0));
+    let (rate, delay, spread, loss) = (uniform(), uniform(), uniform(), uniform());
+    let (lossy, rough) = (uniform() < 0.5, uniform().powi(2));
+    let mut state = BacklogState::default();
+    for _ in 0..state::PERIODS {
+        let mut shifted = |place: f64| place + rough * 0.3 * (uniform() - 0.5);
+        let ahead = log(1e-5, 2.0, shifted(delay)) - 1e-5;
+        let signals = Signals {
+            rate: log(5.0, 5e5, shifted(rate)),
+            queue: ahead,
+            ahead,
+            loss: if lossy { log(1e-5, 0.5, shifted(loss)) } else { 0.0 },
+            burst: 0.0,
+            spread: log(1e-6, 0.1, shifted(spread)) - 1e-6,
+        };
+        state.push(&signals);
+    }
+    state.values().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Policy, Scratch};
+
+    /// Mean and largest difference of actions between a network and itself in integers.
+    fn difference(network: &Network, form: Form, states: u64) -> (f64, f64) {
+        let fixed = FixedNetwork::new(network, form);
+        let mut scratch = Scratch::default();
+        let (mut sum, mut most) = (0.0, 0.0_f64);
+        for index in 0..states {
+            let state = calibration(form, 1_000_000 + index);
+            let float = f64::from(network.forward(&state, &mut scratch));
+            let difference = (float - fixed.forward(&fixed.state(&state))).abs();
+            sum += difference;
+            most = most.max(difference);
+        }
+        (sum / states as f64, most)
+    }
+
+    #[test]
+    fn shipped_networks_keep_their_actions() {
+        for name in ["astraea", "astraea-pure", "astraea-paper"] {
+            let path = format!("{}/../../python/astraea/models/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
+            let policy = Policy::load(path.as_ref()).unwrap();
+            let (mean, most) = difference(policy.network(), policy.metadata().form, 5000);
+            println!("{name}: mean {mean:.6}, largest {most:.6}");
+            // The paper's policy jumps from one end to the other within a hundredth of a ratio, and so does the difference.
+            let bound = if name == "astraea-paper" { 0.3 } else { 0.05 };
+            assert!(mean < 0.005 && most < bound, "{name}: mean {mean}, largest {most}");
+        }
+    }
+
+    #[test]
+    fn sums_cannot_overflow() {
+        let weights: Vec<f32> = (0..256 * 8).map(|index| (index as f32 * 0.7).sin()).collect();
+        let layers = vec![
+            Layer {
+                inputs: 25,
+                weights: weights[..256 * 25 / 8 * 2].iter().cycle().take(256 * 25).copied().collect(),
+                bias: vec![0.1; 256],
+            },
+            Layer { inputs: 256, weights: weights[..256].to_vec(), bias: vec![-3.0] },
+        ];
+        let network = Network::new(layers, Activation::Relu).unwrap();
+        let fixed = FixedNetwork::new(&network, Form::Pure);
+        for layer in &fixed.layers {
+            for row in layer.weights.chunks_exact(layer.inputs) {
+                let total: i64 = row.iter().map(|weight| i64::from(weight.abs())).sum();
+                assert!(total * i64::from(LIMIT) < 1 << 31, "{total}");
+                assert!(total > 1 << 14, "the bits that there are should be used");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_of_zero_are_no_trouble() {
+        let layers = vec![Layer { inputs: 25, weights: vec![0.0; 25], bias: vec![0.5] }];
+        let network = Network::new(layers, Activation::Relu).unwrap();
+        let (_, most) = difference(&network, Form::Guided, 3);
+        assert!(most < 1e-5, "{most}");
+    }
+}
