@@ -4,12 +4,14 @@
 //! Python command `astraea`, which hands its host-side subcommands over to this program.
 
 mod attach;
+mod bench_serve;
 mod detach;
 mod doctor;
 mod failure;
 mod link;
 mod metrics;
 mod running;
+mod serve;
 mod status;
 mod trial;
 
@@ -37,6 +39,8 @@ enum Command {
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Status(status::Arguments),
+    Serve(serve::Arguments),
+    BenchServe(bench_serve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -58,5 +62,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Detach(arguments) => detach::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::BenchServe(arguments) => bench_serve::run(&arguments),
     }
 }

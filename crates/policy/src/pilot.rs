@@ -10,6 +10,11 @@ use crate::{Agent, AgentConfig, Policy, Scratch};
 pub trait Decide {
     /// The action for the period that has ended, in -1..=1.
     fn decide(&mut self, agent: &Agent) -> f64;
+
+    /// A period has ended for which no action is wanted.
+    fn pass(&mut self, agent: &Agent) {
+        let _ = agent;
+    }
 }
 
 /// A policy at work on one flow.
@@ -39,8 +44,7 @@ impl Pilot {
 
     /// A flow under a policy, with segments of `mss` payload bytes.
     pub fn new(policy: Arc<Policy>, mss: u32) -> Self {
-        let metadata = policy.metadata();
-        let config = AgentConfig { alpha: metadata.alpha, period: metadata.period, ..AgentConfig::new(metadata.form) };
+        let config = AgentConfig::of(policy.metadata());
         Self::of(config, mss, Answers { policy, scratch: Scratch::default() })
     }
 }
@@ -96,6 +100,8 @@ impl<D: Decide> Controller for Pilot<D> {
         if self.agent.end_period(now) {
             let action = self.decide.decide(&self.agent);
             self.agent.act(action);
+        } else {
+            self.decide.pass(&self.agent);
         }
     }
 

@@ -27,6 +27,11 @@ pub fn build(name: &str, params: &[(String, f64)], mss: u32) -> Result<AnyContro
     find(name)?.controller(params, mss)
 }
 
+/// The policy that comes under this name, if there is one.
+pub fn policy(name: &str) -> Option<Arc<Policy>> {
+    crate::shipped::policy(name)
+}
+
 /// A controller that runs a policy.
 pub fn learned(policy: Arc<Policy>, mss: u32) -> AnyController {
     AnyController::Custom(Box::new(Pilot::new(policy, mss)))

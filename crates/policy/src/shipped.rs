@@ -59,12 +59,20 @@ pub fn file(name: &str) -> Option<&'static [u8]> {
     POLICIES.iter().find(|shipped| shipped.scheme.name == name).map(|shipped| shipped.content)
 }
 
+/// The shipped policy of that name, if there is one.
+pub(crate) fn policy(name: &str) -> Option<Arc<Policy>> {
+    POLICIES.iter().find(|shipped| shipped.scheme.name == name).map(Shipped::read)
+}
+
+impl Shipped {
+    fn read(&self) -> Arc<Policy> {
+        let read = || Arc::new(Policy::from_bytes(self.content).expect("a test reads every shipped policy"));
+        self.policy.get_or_init(read).clone()
+    }
+}
+
 fn build(index: usize, mss: u32) -> AnyController {
-    let shipped = &POLICIES[index];
-    let policy = shipped
-        .policy
-        .get_or_init(|| Arc::new(Policy::from_bytes(shipped.content).expect("a test reads every shipped policy")));
-    AnyController::Custom(Box::new(Pilot::new(policy.clone(), mss)))
+    AnyController::Custom(Box::new(Pilot::new(POLICIES[index].read(), mss)))
 }
 
 #[cfg(test)]

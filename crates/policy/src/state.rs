@@ -177,6 +177,13 @@ impl LocalState {
         }
     }
 
+    /// Adds a period of a flow that had reached this throughput (bit/s) by its end, part of which may have been before the
+    /// first period that is known here.
+    pub fn push_with_peak(&mut self, period: &Measurement, throughput_max: f64) {
+        self.throughput_max = self.throughput_max.max(throughput_max);
+        self.push(period);
+    }
+
     /// The state, shape `PERIODS * FEATURES.len()`.
     pub fn values(&self) -> &[f32; LENGTH] {
         &self.values

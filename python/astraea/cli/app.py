@@ -27,6 +27,7 @@ app.command("export")(export.export)
 app.command("doctor", context_settings=host.CONTEXT)(
     host.hand_over("doctor", "Say what this machine allows, and what each missing thing disables.")
 )
+app.command("serve", context_settings=host.CONTEXT)(host.hand_over("serve", "Answer the requests of many senders."))
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 

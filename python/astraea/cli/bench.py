@@ -1,4 +1,4 @@
-"""`astraea bench`: how fast the simulator is on this machine."""
+"""`astraea bench`: how fast the simulator and the inference service are on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from astraea import _native
+from astraea.cli import host
 from astraea.cli.output import Json, err, out, table, write_json
 from astraea.eval import registry
 from astraea.report.numbers import show
@@ -15,7 +16,8 @@ from astraea.scenario import document
 from astraea.scenario.points import points
 from astraea.scenario.resolve import resolve
 
-app = typer.Typer(help="Measure how fast this machine simulates.", no_args_is_help=True)
+app = typer.Typer(help="Measure how fast this machine is.", no_args_is_help=True)
+app.command("serve", context_settings=host.CONTEXT)(host.hand_over("bench-serve", "Put a load on an inference service."))
 
 CASES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("three-flows, cubic", "three-flows", ()),
@@ -28,7 +30,7 @@ CASES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 @app.callback()
 def group() -> None:
-    """Measure how fast this machine simulates."""
+    """Measure how fast this machine is."""
 
 
 @app.command()

@@ -15,7 +15,7 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_optio
 
 
 def hand_over(name: str, summary: str) -> Callable[[typer.Context], None]:
-    """The subcommand `name`, which replaces this process by `astraead NAME`."""
+    """A subcommand that replaces this process by `astraead NAME`."""
 
     def command(context: typer.Context) -> None:
         path = program()

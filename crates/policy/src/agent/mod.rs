@@ -15,6 +15,7 @@ mod tests;
 
 use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, Nanos, Rtt, Signal};
 
+use crate::Metadata;
 use crate::action;
 use crate::backlog::{BacklogState, Signals};
 use crate::form::Form;
@@ -52,6 +53,24 @@ impl AgentConfig {
     /// Defaults of a form.
     pub fn new(form: Form) -> Self {
         Self { form, alpha: form.default_alpha(), period: Self::PERIOD, rules: Rules::default() }
+    }
+
+    /// What a policy asks for.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self { alpha: metadata.alpha, period: metadata.period, ..Self::new(metadata.form) }
+    }
+
+    /// What an action (clipped to -1..=1) makes of a window, for this step of the law (guided form only, as a relative
+    /// change per round trip) and a smoothed round-trip time in ns. Bounds are the caller's business.
+    pub fn answered(&self, window: f64, action: f64, law: f64, srtt: Nanos) -> f64 {
+        let action = action.clamp(-1.0, 1.0);
+        if self.form == Form::Paper {
+            return action::scaled(window, action, self.alpha);
+        }
+        // A step is meant for a reference period; a longer round trip spreads it over its periods.
+        let period = self.period as f64;
+        let part = (period / Self::PERIOD as f64).min(period / srtt.max(1) as f64);
+        window * libm::exp((law + self.alpha * action) * part)
     }
 }
 
@@ -156,6 +175,11 @@ impl Agent {
         }
     }
 
+    /// Smoothed round-trip time in ns, 0 before the first sample.
+    pub fn srtt(&self) -> Nanos {
+        self.monitor.srtt()
+    }
+
     /// What the flow measured over the last closed period.
     pub fn measurement(&self) -> &Measurement {
         &self.measurement
@@ -223,17 +247,11 @@ impl Agent {
 
     /// Carries out an action (clipped to -1..=1) on the window.
     pub fn act(&mut self, action: f64) {
-        let (action, alpha) = (action.clamp(-1.0, 1.0), self.config.alpha);
-        if self.config.form == Form::Paper {
-            self.set_window(action::scaled(self.cwnd, action, alpha));
-            return;
-        }
         let law = self.guide.as_ref().map_or(0.0, |guide| guide.step(&self.signals));
-        // A step is meant for a reference period; a longer round trip spreads it over its periods.
-        let period = self.config.period as f64;
-        let part = (period / AgentConfig::PERIOD as f64).min(period / self.monitor.srtt().max(1) as f64);
-        self.set_window(self.cwnd * libm::exp((law + alpha * action) * part));
-        self.monitor.note_window(self.cwnd / self.mss);
+        self.set_window(self.config.answered(self.cwnd, action, law, self.monitor.srtt()));
+        if self.config.form != Form::Paper {
+            self.monitor.note_window(self.cwnd / self.mss);
+        }
     }
 
     fn set_window(&mut self, cwnd: f64) {

@@ -1,0 +1,424 @@
+//! A client: asks a service for any number of flows, and answers by the local rule when that does not.
+
+mod history;
+#[cfg(test)]
+mod tests;
+pub(crate) mod transport;
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use astraea_policy::AgentConfig;
+
+use crate::auth::{plain, random};
+use crate::wire::{Ask, Codec, Frame, Message, Reason, Reports, Terms};
+use crate::{Address, Key, Report, rule};
+use history::History;
+use transport::Transport;
+
+/// Who made a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The service, with this version of the policy.
+    Service(u64),
+    /// The local [`rule`].
+    Rule,
+}
+
+/// What a flow is to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// The flow.
+    pub flow: u64,
+    /// The number of its period, counted from 1.
+    pub period: u32,
+    /// The action for the flow's agent.
+    pub action: f64,
+    /// The window in bytes, for a sender without an agent; floor and cap are its own.
+    pub window: f64,
+    /// Who decided.
+    pub origin: Origin,
+}
+
+/// Why there is no service. Displays as one line.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ClientError {
+    #[error("{address}: no service: {reason}")]
+    Connect { address: Address, reason: String },
+    #[error("{address}: no answer within {seconds} s, expected a service of protocol version {version}", version = crate::wire::VERSION)]
+    Silent { address: Address, seconds: f64 },
+    #[error("{address}: the service is full")]
+    Full { address: Address },
+    #[error("{address}: the service speaks another version of the protocol, expected {version}", version = crate::wire::VERSION)]
+    Version { address: Address },
+    #[error("{address}: serves form {found}; expected {expected}")]
+    Terms { address: Address, found: String, expected: String },
+}
+
+/// What a client has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Decisions of the service.
+    pub answered: u64,
+    /// Decisions of the rule.
+    pub ruled: u64,
+    /// Messages that came and answered nothing that was asked: late, repeated, foreign or damaged.
+    pub ignored: u64,
+    /// Sessions.
+    pub sessions: u64,
+}
+
+/// A request without an answer.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    number: u64,
+    period: u32,
+}
+
+/// A client.
+///
+/// [`ask`](Self::ask) and [`poll`](Self::poll) serve many flows at once, [`decide`](Self::decide) waits for one. A period
+/// that is not answered in time is decided by the [`rule`]; each later one is asked for again, so a flow is back with the
+/// first answer. An answer counts only if it bears the session, the number and the period of what was asked.
+#[derive(Debug)]
+pub struct Client {
+    address: Address,
+    codec: Codec,
+    timeout: Duration,
+    config: AgentConfig,
+    transport: Option<Transport>,
+    session: Option<(u64, Terms)>,
+    refused: Option<ClientError>,
+    token: u64,
+    number: u64,
+    greet_at: Instant,
+    flows: HashMap<u64, History>,
+    asked: HashMap<u64, Asked>,
+    deadlines: VecDeque<(Instant, u64, u32)>,
+    decided: Vec<Decision>,
+    counts: Counts,
+    scratch: Vec<u8>,
+}
+
+impl Client {
+    /// A client for agents that are driven as `config` says; whether there is a service turns out later. `timeout` is how
+    /// long an answer may take: a monitoring period. The key is used where messages leave the host, and on loopback if
+    /// one is given; never on a UNIX socket.
+    pub fn new(address: Address, key: Option<Key>, timeout: Duration, config: AgentConfig) -> Self {
+        let key = key.filter(|_| matches!(address, Address::Udp(_)));
+        Self {
+            address,
+            codec: Codec::new(key),
+            timeout,
+            config,
+            transport: None,
+            session: None,
+            refused: None,
+            token: random(),
+            number: 0,
+            greet_at: Instant::now(),
+            flows: HashMap::new(),
+            asked: HashMap::new(),
+            deadlines: VecDeque::new(),
+            decided: Vec::new(),
+            counts: Counts::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A client of a service that is there, for agents as that service wants them ([`terms`](Self::terms)).
+    ///
+    /// # Errors
+    /// No service, or none that answers within `patience`.
+    pub fn connect(
+        address: Address,
+        key: Option<Key>,
+        timeout: Duration,
+        patience: Duration,
+    ) -> Result<Self, ClientError> {
+        let mut client = Self::new(address, key, timeout, AgentConfig::new(astraea_policy::Form::Guided));
+        let terms = client.greet(patience, true)?;
+        client.config = terms.agent();
+        Ok(client)
+    }
+
+    /// Waits until the service has agreed to serve these agents.
+    ///
+    /// # Errors
+    /// No service, none that answers within `patience`, or one that serves something else.
+    pub fn wait(&mut self, patience: Duration) -> Result<Terms, ClientError> {
+        self.greet(patience, false)
+    }
+
+    fn greet(&mut self, patience: Duration, any: bool) -> Result<Terms, ClientError> {
+        let (address, until) = (self.address.clone(), Instant::now() + patience);
+        loop {
+            self.look(any);
+            if let Some((_, terms)) = self.session {
+                return Ok(terms);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.refused.clone() {
+                // It may be starting.
+                Some(ClientError::Connect { .. }) if !left.is_zero() => {}
+                Some(error) => return Err(error),
+                None => {}
+            }
+            match &self.transport {
+                _ if left.is_zero() => return Err(ClientError::Silent { address, seconds: patience.as_secs_f64() }),
+                Some(transport) => transport.wait(left.min(self.timeout)),
+                None => std::thread::sleep(left.min(self.timeout).min(Duration::from_millis(10))),
+            }
+        }
+    }
+
+    /// What the service serves, while there is a session.
+    pub fn terms(&self) -> Option<Terms> {
+        self.session.map(|(_, terms)| terms)
+    }
+
+    /// What the client has seen so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The socket, to be waited on together with others; another one after the connection was lost.
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.transport.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reports a period for which no decision is wanted.
+    pub fn note(&mut self, flow: u64, report: &Report) {
+        self.flows.entry(flow).or_default().push(*report);
+    }
+
+    /// Reports a period and asks for a decision, which [`poll`](Self::poll) brings. A request for the period before that is
+    /// not answered yet is given up.
+    pub fn ask(&mut self, flow: u64, report: &Report) {
+        self.note(flow, report);
+        let period = self.flows[&flow].period;
+        self.asked.insert(flow, Asked { number: 0, period });
+        self.deadlines.push_back((Instant::now() + self.timeout, flow, period));
+        if self.session.is_some() {
+            self.send_ask(flow);
+        } else {
+            self.look(false);
+        }
+    }
+
+    /// A flow has ended.
+    pub fn end(&mut self, flow: u64) {
+        self.asked.remove(&flow);
+        if self.flows.remove(&flow).is_some() && self.session.is_some() {
+            self.send(Message::End { flow });
+            self.flush();
+        }
+    }
+
+    /// Appends the decisions that have come or are due, waiting for the first at most so long.
+    pub fn poll(&mut self, wait: Duration, decisions: &mut Vec<Decision>) {
+        let until = Instant::now() + wait;
+        loop {
+            self.look(false);
+            let now = Instant::now();
+            self.give_up(now);
+            if !self.decided.is_empty() || now >= until {
+                decisions.append(&mut self.decided);
+                return;
+            }
+            let next = self.deadlines.front().map_or(until, |deadline| deadline.0.min(until));
+            let next = if self.session.is_some() { next } else { next.min(self.greet_at) };
+            let time = next.saturating_duration_since(now);
+            match &self.transport {
+                Some(transport) => transport.wait(time),
+                None => std::thread::sleep(time.max(Duration::from_micros(100))),
+            }
+        }
+    }
+
+    /// Reports a period and waits for the decision.
+    pub fn decide(&mut self, flow: u64, report: &Report) -> Decision {
+        self.ask(flow, report);
+        let period = self.flows[&flow].period;
+        let mut decisions = Vec::new();
+        loop {
+            self.poll(self.timeout, &mut decisions);
+            let found = decisions.iter().position(|decision| decision.flow == flow && decision.period == period);
+            if let Some(found) = found {
+                let decision = decisions.swap_remove(found);
+                self.decided.append(&mut decisions);
+                return decision;
+            }
+        }
+    }
+
+    /// Connects and greets if that is due, sends what waits, takes what has come.
+    fn look(&mut self, any: bool) {
+        let now = Instant::now();
+        if self.session.is_none() && now >= self.greet_at {
+            self.greet_at = now + self.timeout / 2;
+            if self.transport.is_none() {
+                match Transport::connect(&self.address) {
+                    Ok(transport) => self.transport = Some(transport),
+                    Err(error) => {
+                        let (address, reason) = (self.address.clone(), plain(&error));
+                        self.refused = Some(ClientError::Connect { address, reason });
+                        return;
+                    }
+                }
+            }
+            self.refused = None;
+            self.send(Message::Hello { token: self.token });
+        }
+        self.flush();
+        let Some(mut transport) = self.transport.take() else { return };
+        let received = transport.receive(|bytes| self.take(bytes, any));
+        self.transport = Some(transport);
+        if received.is_err() {
+            self.lose();
+        }
+        self.flush();
+    }
+
+    fn lose(&mut self) {
+        (self.transport, self.session) = (None, None);
+    }
+
+    fn flush(&mut self) {
+        if self.transport.as_mut().is_some_and(|transport| transport.flush().is_err()) {
+            self.lose();
+        }
+    }
+
+    fn send(&mut self, message: Message<'_>) {
+        self.number += 1;
+        let session = self.session.map_or(0, |(session, _)| session);
+        self.scratch.clear();
+        self.codec.write(&Frame { session, number: self.number, message }, &mut self.scratch);
+        if self.transport.as_mut().is_some_and(|transport| transport.send(&self.scratch).is_err()) {
+            self.lose();
+        }
+    }
+
+    fn send_ask(&mut self, flow: u64) {
+        let (Some(history), Some(asked), Some((session, _))) =
+            (self.flows.get(&flow), self.asked.get_mut(&flow), self.session)
+        else {
+            return;
+        };
+        self.number += 1;
+        asked.number = self.number;
+        let reports = Reports::Given(history.unconfirmed());
+        let message = Message::Ask(Ask { flow, period: asked.period, reports });
+        self.scratch.clear();
+        self.codec.write(&Frame { session, number: self.number, message }, &mut self.scratch);
+        if self.transport.as_mut().is_some_and(|transport| transport.send(&self.scratch).is_err()) {
+            self.lose();
+        }
+    }
+
+    /// Takes a message.
+    fn take(&mut self, bytes: &[u8], any: bool) {
+        let Ok(frame) = self.codec.read(bytes) else {
+            self.counts.ignored += 1;
+            return;
+        };
+        let ours = self.session.is_some_and(|(session, _)| session == frame.session);
+        match frame.message {
+            Message::Welcome { token, terms } if token == self.token && self.session.is_none() => {
+                self.welcome(frame.session, terms, any);
+            }
+            Message::Answer(answer) if ours && self.is_asked(answer.flow, answer.period, frame.number) => {
+                self.asked.remove(&answer.flow);
+                if let Some(history) = self.flows.get_mut(&answer.flow) {
+                    history.confirmed = answer.period;
+                }
+                self.counts.answered += 1;
+                self.decided.push(Decision {
+                    flow: answer.flow,
+                    period: answer.period,
+                    action: answer.action,
+                    window: answer.window,
+                    origin: Origin::Service(answer.version),
+                });
+            }
+            Message::Refuse(refusal) if refusal.reason == Reason::Version => {
+                self.refused = Some(ClientError::Version { address: self.address.clone() });
+            }
+            Message::Refuse(refusal) if ours && refusal.reason == Reason::Session => {
+                // It has forgotten us: greet at once, and ask again what is open.
+                self.session = None;
+                self.greet_at = Instant::now();
+            }
+            Message::Refuse(refusal) if ours && self.is_asked(refusal.flow, refusal.period, frame.number) => {
+                self.rule(refusal.flow);
+            }
+            Message::Refuse(refusal) if self.session.is_none() && refusal.reason == Reason::Full => {
+                self.refused = Some(ClientError::Full { address: self.address.clone() });
+            }
+            _ => self.counts.ignored += 1,
+        }
+    }
+
+    fn welcome(&mut self, session: u64, terms: Terms, any: bool) {
+        let expected = self.config;
+        if !any && (terms.agent() != expected || terms.definition != expected.form.definition_hash()) {
+            let describe = |form: &str, alpha: f64, period: u64, definition: u64| {
+                format!("{form} ({definition:016x}), alpha {alpha}, period {} ms", period as f64 / 1e6)
+            };
+            self.refused = Some(ClientError::Terms {
+                address: self.address.clone(),
+                found: describe(terms.form.name(), terms.alpha, terms.period, terms.definition),
+                expected: describe(
+                    expected.form.name(),
+                    expected.alpha,
+                    expected.period,
+                    expected.form.definition_hash(),
+                ),
+            });
+            return;
+        }
+        self.session = Some((session, terms));
+        self.counts.sessions += 1;
+        // The service knows nothing of the flows.
+        self.flows.values_mut().for_each(|history| history.confirmed = 0);
+        let mut open: Vec<u64> = self.asked.keys().copied().collect();
+        open.sort_unstable();
+        for flow in open {
+            self.send_ask(flow);
+        }
+    }
+
+    fn is_asked(&self, flow: u64, period: u32, number: u64) -> bool {
+        self.asked.get(&flow).is_some_and(|asked| asked.number == number && asked.period == period)
+    }
+
+    /// Decides by the rule for what has not been answered in time.
+    fn give_up(&mut self, now: Instant) {
+        while let Some(&(deadline, flow, period)) = self.deadlines.front() {
+            let open = self.asked.get(&flow).is_some_and(|asked| asked.period == period);
+            if open && deadline > now {
+                return;
+            }
+            self.deadlines.pop_front();
+            if open {
+                self.rule(flow);
+            }
+        }
+    }
+
+    fn rule(&mut self, flow: u64) {
+        let (Some(asked), Some(history)) = (self.asked.remove(&flow), self.flows.get(&flow)) else { return };
+        let report = history.newest();
+        self.counts.ruled += 1;
+        self.decided.push(Decision {
+            flow,
+            period: asked.period,
+            action: rule::action(&self.config, &report.signals),
+            window: rule::window(&self.config, &report.signals, report.window, report.srtt_ns()),
+            origin: Origin::Rule,
+        });
+    }
+}

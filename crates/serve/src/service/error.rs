@@ -1,0 +1,33 @@
+//! Why a service does not start.
+
+use astraea_policy::PolicyError;
+
+use crate::{Address, KeyError};
+
+/// Why there is no service. Displays as one line.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ServiceError {
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("nothing to listen on: expected at least one address")]
+    Nowhere,
+    #[error("{0} can be reached from other hosts: expected a key (--key) for the messages, or a loopback address")]
+    NoKey(Address),
+    #[error("{0} is given twice")]
+    Twice(Address),
+    #[error("{0}: another service listens there")]
+    Taken(Address),
+    #[error("{0}: there is a file that is no socket")]
+    NoSocket(Address),
+    #[error("{address}: {reason}")]
+    Listen { address: Address, reason: String },
+    #[error("metrics on {address}: {reason}")]
+    Metrics { address: std::net::SocketAddr, reason: String },
+    #[error("the sockets that systemd hands over: {0}")]
+    Activation(String),
+    #[error("{0}")]
+    System(String),
+}

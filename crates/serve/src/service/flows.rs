@@ -1,0 +1,236 @@
+//! The flows that a service knows: what their policy has seen of them.
+
+use std::collections::HashMap;
+
+use astraea_policy::{BacklogState, Form, LocalState};
+use slab::Slab;
+
+use crate::wire::Ask;
+use crate::{HISTORY, Report};
+
+/// A flow's state.
+#[derive(Clone, Debug)]
+enum State {
+    Paper(LocalState),
+    Backlog(BacklogState),
+}
+
+impl State {
+    fn new(form: Form) -> Self {
+        match form {
+            Form::Paper => Self::Paper(LocalState::default()),
+            Form::Pure | Form::Guided => Self::Backlog(BacklogState::default()),
+        }
+    }
+
+    fn push(&mut self, report: &Report) {
+        match self {
+            Self::Paper(state) => state.push_with_peak(&report.measurement(), report.throughput_max),
+            Self::Backlog(state) => state.push(&report.signals),
+        }
+    }
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    /// Place of its session.
+    pub(super) session: usize,
+    /// The client's number for it.
+    pub(super) name: u64,
+    /// Number of its newest period.
+    pub(super) period: u32,
+    /// When it was last heard of, in s.
+    seen: u32,
+    state: State,
+}
+
+impl Flow {
+    /// What the policy sees.
+    pub(super) fn state(&self) -> &[f32] {
+        match &self.state {
+            State::Paper(state) => state.values(),
+            State::Backlog(state) => state.values(),
+        }
+    }
+}
+
+/// Why a period was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is not newer than what is known.
+    Stale,
+    /// There is no room for another flow.
+    Full,
+}
+
+/// The places of a session's flows, by name.
+pub(super) type Names = HashMap<u64, u32>;
+
+/// All flows, by place.
+#[derive(Debug)]
+pub(super) struct Flows {
+    form: Form,
+    most: usize,
+    all: Slab<Flow>,
+    cursor: usize,
+}
+
+impl Flows {
+    pub(super) fn new(form: Form, most: usize) -> Self {
+        Self { form, most, all: Slab::new(), cursor: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The flow at a place, if it still is that one.
+    pub(super) fn get(&self, place: u32, session: usize, name: u64) -> Option<&Flow> {
+        self.all.get(place as usize).filter(|flow| flow.session == session && flow.name == name)
+    }
+
+    /// Takes the reports of a request of the session at this place, whose flows are `names`, at most `most` of them.
+    /// Returns the flow's place.
+    ///
+    /// Reports that are known already are skipped. Where some are missing in between, and where a whole history comes,
+    /// the flow is what the request says of it.
+    pub(super) fn take(
+        &mut self,
+        session: usize,
+        names: &mut Names,
+        most: usize,
+        ask: &Ask<'_>,
+        now: u32,
+    ) -> Result<u32, Refused> {
+        let place = match names.get(&ask.flow) {
+            Some(&place) => place,
+            None if self.all.len() >= self.most || names.len() >= most => return Err(Refused::Full),
+            None => {
+                let (name, state) = (ask.flow, State::new(self.form));
+                let place = self.all.insert(Flow { session, name, period: 0, seen: now, state }) as u32;
+                names.insert(name, place);
+                place
+            }
+        };
+        let flow = &mut self.all[place as usize];
+        if ask.period <= flow.period {
+            return Err(Refused::Stale);
+        }
+        let count = ask.reports.len();
+        let before = ask.period - count as u32;
+        let known = flow.period.saturating_sub(before) as usize;
+        let known = if before > flow.period || count == HISTORY {
+            flow.state = State::new(self.form);
+            0
+        } else {
+            known
+        };
+        for report in (known..count).filter_map(|index| ask.reports.get(index)) {
+            flow.state.push(&report);
+        }
+        (flow.period, flow.seen) = (ask.period, now);
+        Ok(place)
+    }
+
+    /// Forgets a flow, which its session has forgotten.
+    pub(super) fn end(&mut self, place: u32) {
+        self.all.try_remove(place as usize);
+    }
+
+    /// Looks at the next `steps` flows and forgets those that have not been heard of since `oldest` (in s). Returns
+    /// their sessions and names.
+    pub(super) fn sweep(&mut self, steps: usize, oldest: u32) -> Vec<(usize, u64)> {
+        let mut forgotten = Vec::new();
+        for _ in 0..steps.min(self.all.capacity()) {
+            self.cursor = (self.cursor + 1) % self.all.capacity();
+            if let Some(flow) = self.all.get(self.cursor).filter(|flow| flow.seen < oldest) {
+                forgotten.push((flow.session, flow.name));
+                self.all.remove(self.cursor);
+            }
+        }
+        forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Reports;
+
+    fn report(rate: f64) -> Report {
+        let mut report = Report { throughput: rate, throughput_max: 9.0, latency: 0.02, ..Report::default() };
+        report.signals.rate = rate;
+        report.latency_min = 0.01;
+        report.window = 1.0;
+        report
+    }
+
+    /// One session and its flow 7.
+    struct Case(Flows, Names);
+
+    impl Case {
+        fn new(form: Form) -> Self {
+            Self(Flows::new(form, 1), Names::new())
+        }
+
+        fn take(&mut self, period: u32, rates: &[f64]) -> Result<Vec<f32>, Refused> {
+            let reports: Vec<Report> = rates.iter().copied().map(report).collect();
+            let ask = Ask { flow: 7, period, reports: Reports::Given(&reports) };
+            let place = self.0.take(0, &mut self.1, 9, &ask, 0)?;
+            Ok(self.0.get(place, 0, 7).unwrap().state().to_vec())
+        }
+    }
+
+    #[test]
+    fn a_history_in_parts_is_that_in_one() {
+        for form in Form::ALL {
+            let rates = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+            let mut each = Case::new(form);
+            let mut states = Vec::new();
+            for (index, _) in rates.iter().enumerate() {
+                states.push(each.take(index as u32 + 1, &rates[index..=index]).unwrap());
+            }
+            // An answer was lost: the sender repeats what may not have arrived.
+            let mut repeated = Case::new(form);
+            repeated.take(1, &rates[..1]).unwrap();
+            assert_eq!(repeated.take(3, &rates[..3]).unwrap(), states[2], "{form:?}");
+            // The service has forgotten everything.
+            assert_eq!(Case::new(form).take(6, &rates[1..]).unwrap(), states[5], "{form:?}");
+            // Short lives are told in full.
+            assert_eq!(Case::new(form).take(3, &rates[..3]).unwrap(), states[2], "{form:?}");
+            // A gap: only what has come counts.
+            let mut gap = Case::new(form);
+            gap.take(1, &rates[..1]).unwrap();
+            let known = gap.take(6, &rates[4..]).unwrap();
+            assert_eq!(known, Case::new(form).take(6, &rates[4..]).unwrap(), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn old_periods_and_too_many_flows_are_refused() {
+        let mut case = Case::new(Form::Pure);
+        case.take(3, &[1.0]).unwrap();
+        assert_eq!(case.take(3, &[1.0]).unwrap_err(), Refused::Stale);
+        assert_eq!(case.take(2, &[1.0]).unwrap_err(), Refused::Stale);
+        let other = Ask { flow: 8, period: 1, reports: Reports::Given(&[report(1.0)]) };
+        let Case(flows, names) = &mut case;
+        assert_eq!(flows.take(0, names, 9, &other, 0).unwrap_err(), Refused::Full);
+        flows.end(names.remove(&7).unwrap());
+        assert_eq!(flows.take(0, names, 0, &other, 0).unwrap_err(), Refused::Full, "of this peer");
+        assert!(flows.take(0, names, 1, &other, 0).is_ok());
+    }
+
+    #[test]
+    fn silent_flows_are_forgotten() {
+        let (mut flows, mut names) = (Flows::new(Form::Pure, 100), Names::new());
+        for name in 0..50 {
+            let ask = Ask { flow: name, period: 1, reports: Reports::Given(&[report(1.0)]) };
+            flows.take(3, &mut names, 99, &ask, if name < 20 { 1 } else { 9 }).unwrap();
+        }
+        let mut gone: Vec<_> = (0..200).flat_map(|_| flows.sweep(1, 5)).collect();
+        gone.sort_unstable();
+        assert_eq!(gone, (0..20).map(|name| (3, name)).collect::<Vec<_>>());
+        assert_eq!(flows.len(), 30);
+    }
+}

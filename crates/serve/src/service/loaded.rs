@@ -1,0 +1,65 @@
+//! The policy that is served, and where it comes from.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use astraea_policy::{Policy, PolicyError, schemes};
+use sha2::{Digest, Sha256};
+
+/// Where a policy comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// One of those that come with the program, and its name.
+    Shipped(Arc<Policy>, String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl Source {
+    /// The shipped policy of that name if there is one, else a file.
+    pub fn new(text: &str) -> Self {
+        match schemes::policy(text) {
+            Some(policy) => Self::Shipped(policy, text.to_owned()),
+            None => Self::File(text.into()),
+        }
+    }
+
+    /// Reads the policy.
+    ///
+    /// # Errors
+    /// Those of [`Policy::load`].
+    pub fn load(&self) -> Result<Loaded, PolicyError> {
+        match self {
+            Self::Shipped(policy, _) => Ok(Loaded::new(policy.clone())),
+            Self::File(path) => Policy::load(path).map(|policy| Loaded::new(Arc::new(policy))),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shipped(_, name) => f.write_str(name),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A policy with its version.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The first eight bytes of the file's SHA-256: the same file has the same version everywhere.
+    pub version: u64,
+}
+
+impl Loaded {
+    /// A policy with the version that its file has.
+    pub fn new(policy: Arc<Policy>) -> Self {
+        let digest = Sha256::digest(policy.to_bytes());
+        let version = u64::from_be_bytes(std::array::from_fn(|index| digest[index]));
+        Self { policy, version }
+    }
+}

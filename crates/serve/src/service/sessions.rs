@@ -1,0 +1,110 @@
+//! Sessions: who may speak for which flows.
+//!
+//! A session is a random number that the service gives out. It is what a replayed, spoofed or outdated message lacks:
+//! after a restart none of the old ones is known, and a number is never given out twice.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use slab::Slab;
+
+use super::flows::Names;
+use super::replay::Replay;
+
+/// Where messages come from and answers go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// A connection, by a number that is not used again.
+    Stream(u64),
+    /// An address, at the socket of that number.
+    Datagram(u16, SocketAddr),
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) number: u64,
+    pub(super) flows: Names,
+    peer: Peer,
+    token: u64,
+    seen: u32,
+    replay: Replay,
+}
+
+/// All sessions, by number.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    most: usize,
+    places: HashMap<u64, usize>,
+    /// So that a greeting that is repeated gives no second session.
+    greeted: HashMap<(Peer, u64), usize>,
+    all: Slab<Session>,
+}
+
+impl Sessions {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, places: HashMap::new(), greeted: HashMap::new(), all: Slab::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut Session> {
+        self.all.get_mut(place)
+    }
+
+    /// The session of a peer that greets with this token; `None` if there are too many. `draw` gives random numbers.
+    pub(super) fn greet(&mut self, peer: Peer, token: u64, now: u32, mut draw: impl FnMut() -> u64) -> Option<u64> {
+        if let Some(&place) = self.greeted.get(&(peer, token)) {
+            self.all[place].seen = now;
+            return Some(self.all[place].number);
+        }
+        if self.all.len() >= self.most {
+            return None;
+        }
+        let number = loop {
+            let number = draw();
+            if number != 0 && !self.places.contains_key(&number) {
+                break number;
+            }
+        };
+        let session = Session { number, flows: Names::new(), peer, token, seen: now, replay: Replay::default() };
+        let place = self.all.insert(session);
+        self.places.insert(number, place);
+        self.greeted.insert((peer, token), place);
+        Some(number)
+    }
+
+    /// The place of the session with this number, if it is that peer's, and whether the message's number is new there.
+    pub(super) fn enter(&mut self, peer: &Peer, number: u64, message: u64, now: u32) -> Option<(usize, bool)> {
+        let place = *self.places.get(&number)?;
+        let session = &mut self.all[place];
+        if session.peer != *peer {
+            return None;
+        }
+        session.seen = now;
+        Some((place, session.replay.accept(message)))
+    }
+
+    /// Forgets a session. Returns its flows.
+    pub(super) fn end(&mut self, place: usize) -> Names {
+        let Some(session) = self.all.try_remove(place) else { return Names::new() };
+        self.places.remove(&session.number);
+        self.greeted.remove(&(session.peer, session.token));
+        session.flows
+    }
+
+    /// The places of the sessions of a connection.
+    pub(super) fn of_connection(&self, connection: u64) -> Vec<usize> {
+        let of = self.all.iter().filter(|(_, session)| session.peer == Peer::Stream(connection));
+        of.map(|(place, _)| place).collect()
+    }
+
+    /// The places of the sessions without a connection or a flow that have been silent since `oldest` (in s).
+    pub(super) fn silent(&self, oldest: u32) -> Vec<usize> {
+        let silent = |session: &Session| {
+            matches!(session.peer, Peer::Datagram(..)) && session.flows.is_empty() && session.seen < oldest
+        };
+        self.all.iter().filter(|(_, session)| silent(session)).map(|(place, _)| place).collect()
+    }
+}

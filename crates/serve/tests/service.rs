@@ -1,0 +1,400 @@
+//! The service with its sockets: many clients, and peers that behave badly.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use astraea_serve::wire::{Codec, Frame, Message, Reason, Refusal};
+use astraea_serve::{Address, Client, ClientError, Config, Key, Origin, Service};
+use common::{Directory, PATIENT, Running, ask, config, eventually, patient, policy, report};
+
+fn socket_path(address: &Address) -> &std::path::Path {
+    let Address::Unix(path) = address else { panic!("a path") };
+    path
+}
+
+fn bytes(session: u64, number: u64, message: Message<'_>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Codec::default().write(&Frame { session, number, message }, &mut bytes);
+    bytes
+}
+
+/// A connection with a session of its own, without the manners of a client.
+fn raw(address: &Address) -> (UnixStream, u64) {
+    let mut stream = UnixStream::connect(socket_path(address)).unwrap();
+    stream.write_all(&bytes(0, 1, Message::Hello { token: 1 })).unwrap();
+    let mut welcome = [0; 80];
+    stream.read_exact(&mut welcome).unwrap();
+    (stream, Codec::default().read(&welcome).unwrap().session)
+}
+
+/// Asserts that a service still does its work.
+fn works(address: &Address) {
+    let mut client = patient(address);
+    assert!(matches!(client.decide(1, &report(1.0)).origin, Origin::Service(_)));
+}
+
+#[test]
+fn many_flows_over_many_connections_and_both_transports() {
+    let directory = Directory::new();
+    let mut both = config(&directory);
+    both.listen.push("udp:127.0.0.1:0".parse().unwrap());
+    let service = Running::start(both);
+    let mut clients: Vec<Client> = (0..20).map(|_| patient(&directory.socket())).collect();
+    clients.extend((0..20).map(|_| patient(&service.udp[0])));
+    let mut expected = Vec::new();
+    for period in 1..=10 {
+        for (index, client) in clients.iter_mut().enumerate() {
+            (0..25).for_each(|flow| client.ask(flow, &report(f64::from(period) * flow as f64)));
+            let mut decisions = Vec::new();
+            while decisions.len() < 25 {
+                client.poll(PATIENT, &mut decisions);
+            }
+            decisions.sort_by_key(|decision| decision.flow);
+            assert!(decisions.iter().all(|decision| matches!(decision.origin, Origin::Service(_))));
+            let actions: Vec<f64> = decisions.iter().map(|decision| decision.action).collect();
+            if index == 0 {
+                expected = actions;
+            } else {
+                assert_eq!(actions, expected, "the same flows get the same answers, whoever asks and how");
+            }
+        }
+    }
+    assert_eq!(service.metric("astraea_serve_decisions_total"), 40.0 * 25.0 * 10.0);
+    eventually("the gauges", || {
+        service.metric("astraea_serve_flows") == 1000.0 && service.metric("astraea_serve_sessions") == 40.0
+    });
+    let udp = service.metric("astraea_serve_messages_total{transport=\"udp\"}");
+    assert!(udp >= 20.0 * 250.0, "{udp}");
+    // A connection that ends takes its flows along.
+    clients.drain(..20);
+    eventually("500 flows left", || service.metric("astraea_serve_flows") == 500.0);
+}
+
+#[test]
+fn what_is_no_message_ends_its_connection_and_nothing_else() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let address = directory.socket();
+    let mut bystander = patient(&address);
+    let good = bytes(0, 1, Message::Hello { token: 1 });
+    let mut wrong_sum = good.clone();
+    wrong_sum[20] ^= 1;
+    let mut oversized = good.clone();
+    oversized[6..8].copy_from_slice(&u16::MAX.to_le_bytes());
+    let mut version = good.clone();
+    version[4] = 9;
+    for (name, garbage) in [("magic", &b"GET / HTTP/1.1\r\n\r\n"[..]), ("length", &oversized), ("version", &version)] {
+        let before = service.metric(&format!("astraea_serve_dropped_total{{reason=\"{name}\"}}"));
+        let mut stream = UnixStream::connect(socket_path(&address)).unwrap();
+        stream.write_all(garbage).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let heard = Codec::default().read(&rest).ok().map(|frame| frame.message);
+        let refusal = Message::Refuse(Refusal { flow: 0, period: 0, reason: Reason::Version });
+        assert_eq!(heard, (name == "version").then_some(refusal), "{name}");
+        let after = service.metric(&format!("astraea_serve_dropped_total{{reason=\"{name}\"}}"));
+        assert_eq!(after, before + 1.0, "{name}");
+    }
+    // A wrong checksum: the length is believed, the message is not.
+    let mut stream = UnixStream::connect(socket_path(&address)).unwrap();
+    stream.write_all(&[&wrong_sum[..], &good[..]].concat()).unwrap();
+    let mut welcome = [0; 80];
+    stream.read_exact(&mut welcome).unwrap();
+    assert!(matches!(Codec::default().read(&welcome).unwrap().message, Message::Welcome { .. }));
+    // Half a message and silence.
+    let mut half = UnixStream::connect(socket_path(&address)).unwrap();
+    half.write_all(&good[..20]).unwrap();
+    assert!(matches!(bystander.decide(1, &report(1.0)).origin, Origin::Service(_)));
+}
+
+#[test]
+fn datagrams_that_are_no_messages_are_counted() {
+    let directory = Directory::new();
+    let mut udp = config(&directory);
+    udp.listen = vec!["udp:127.0.0.1:0".parse().unwrap()];
+    let service = Running::start(udp);
+    let Address::Udp(to) = service.udp[0] else { panic!("UDP") };
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let good = bytes(0, 1, Message::Hello { token: 1 });
+    let twice = [&good[..], &good[..]].concat();
+    for (reason, datagram) in [("truncated", &good[..30]), ("truncated", b""), ("magic", b"x"), ("length", &twice)] {
+        let name = format!("astraea_serve_dropped_total{{reason=\"{reason}\"}}");
+        let before = service.metric(&name);
+        socket.send_to(datagram, to).unwrap();
+        eventually(reason, || service.metric(&name) == before + 1.0);
+    }
+    works(&service.udp[0]);
+}
+
+#[test]
+fn a_peer_that_never_reads_holds_up_nobody() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let (mut deaf, session) = raw(&directory.socket());
+    deaf.set_nonblocking(true).unwrap();
+    // It asks until neither answers nor requests find room.
+    let (mut number, mut stuck) = (1, 0);
+    while stuck < 20 {
+        number += 1;
+        let request = bytes(session, number, ask(number, 1, &[report(1.0)]));
+        match deaf.write(&request) {
+            Ok(sent) => assert_eq!(sent, request.len(), "a request is smaller than what the system splits"),
+            Err(_) => {
+                stuck += 1;
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        assert!(number < 1_000_000, "the service takes everything and keeps it");
+    }
+    works(&directory.socket());
+    service.stop().unwrap();
+}
+
+#[test]
+fn a_peer_that_floods_holds_up_nobody() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let address = directory.socket();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = patient(&address);
+            let mut decisions = Vec::new();
+            (0..2000).for_each(|flow| client.ask(flow, &report(1.0)));
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                client.poll(Duration::from_millis(1), &mut decisions);
+                decisions.drain(..).for_each(|decision| client.ask(decision.flow, &report(2.0)));
+            }
+        });
+        let mut others: Vec<Client> = (0..5).map(|_| patient(&address)).collect();
+        for period in 1..=50 {
+            for client in &mut others {
+                let decision = client.decide(1, &report(f64::from(period)));
+                assert!(matches!(decision.origin, Origin::Service(_)), "period {period}");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    service.stop().unwrap();
+}
+
+#[test]
+fn one_service_for_one_socket() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let error = |config: Config| Service::bind(config).map(drop).unwrap_err().to_string();
+    let taken = error(config(&directory));
+    assert_eq!(taken, format!("{}: another service listens there", directory.socket()));
+    works(&directory.socket());
+    service.stop().unwrap();
+    assert!(!directory.file("serve.sock").exists() && !directory.file("serve.sock.lock").exists(), "nothing is left");
+    // What a service that was killed leaves behind is in nobody's way.
+    drop(std::os::unix::net::UnixListener::bind(directory.file("serve.sock")).unwrap());
+    std::fs::write(directory.file("serve.sock.lock"), "").unwrap();
+    let service = Running::start(config(&directory));
+    works(&directory.socket());
+    service.stop().unwrap();
+    // Nor is anything removed that is no socket.
+    std::fs::write(directory.file("serve.sock"), "precious").unwrap();
+    assert!(error(config(&directory)).contains("a file that is no socket"));
+    assert_eq!(std::fs::read_to_string(directory.file("serve.sock")).unwrap(), "precious");
+}
+
+#[test]
+fn a_socket_that_was_removed_comes_back() {
+    let directory = Directory::new();
+    let _service = Running::start(config(&directory));
+    let mut connected = patient(&directory.socket());
+    std::fs::remove_file(directory.file("serve.sock")).unwrap();
+    assert!(matches!(connected.decide(1, &report(1.0)).origin, Origin::Service(_)), "connections live on");
+    eventually("a new socket", || directory.file("serve.sock").exists());
+    works(&directory.socket());
+}
+
+#[test]
+fn a_policy_is_replaced_as_a_whole_or_not_at_all() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let file = directory.file("policy.safetensors");
+    let mut client = patient(&directory.socket());
+    let version = |client: &mut Client| match client.decide(1, &report(1.0)).origin {
+        Origin::Service(version) => version,
+        Origin::Rule => panic!("the service answers"),
+    };
+    let first = version(&mut client);
+    let refused = "astraea_serve_reloads_total{result=\"refused\"}";
+    let paper = common::paper().policy.to_bytes();
+    for (count, garbage) in [(1.0, &b"garbage"[..]), (2.0, b""), (3.0, &paper)] {
+        std::fs::write(&file, garbage).unwrap();
+        service.control.reload();
+        eventually("a refusal", || service.metric(refused) == count);
+        assert_eq!(version(&mut client), first, "the old one stays");
+    }
+    policy(2).save(&file).unwrap();
+    service.control.reload();
+    eventually("another policy", || version(&mut client) != first);
+    assert_eq!(client.counts().sessions, 1, "sessions go on");
+}
+
+#[test]
+fn what_has_come_is_answered_before_the_end() {
+    let directory = Directory::new();
+    let service = Running::start(Config { max_wait: Duration::from_secs(1), ..config(&directory) });
+    let mut client = patient(&directory.socket());
+    for flow in 0..100 {
+        client.ask(flow, &report(1.0));
+    }
+    let mut decisions = Vec::new();
+    client.poll(Duration::ZERO, &mut decisions);
+    service.stop().unwrap();
+    while decisions.len() < 100 {
+        client.poll(PATIENT, &mut decisions);
+    }
+    assert!(decisions.iter().all(|decision| matches!(decision.origin, Origin::Service(_))));
+}
+
+#[test]
+fn a_client_falls_back_and_resumes() {
+    let directory = Directory::new();
+    let address = directory.socket();
+    let service = Running::start(config(&directory));
+    let mut client = Client::connect(address.clone(), None, Duration::from_millis(30), PATIENT).unwrap();
+    let mut uninterrupted = patient(&address);
+    let mut reference = Vec::new();
+    for period in 1..=20 {
+        reference.push(uninterrupted.decide(1, &report(f64::from(period))).action);
+    }
+    eventually("an answer in time", || matches!(client.decide(9, &report(0.0)).origin, Origin::Service(_)));
+    let mut period = 0;
+    let mut next = |client: &mut Client| {
+        period += 1;
+        (period, client.decide(1, &report(f64::from(period))))
+    };
+    next(&mut client);
+    service.stop().unwrap();
+    let (_, decision) = next(&mut client);
+    assert_eq!(decision.origin, Origin::Rule);
+    assert_eq!(decision.action, 0.0, "the agent adds the law");
+    let _service = Running::start(config(&directory));
+    let (period, decision) = loop {
+        let found = next(&mut client);
+        assert!(found.0 < 20, "never back");
+        if matches!(found.1.origin, Origin::Service(_)) {
+            break found;
+        }
+    };
+    assert_eq!(decision.action, reference[period as usize - 1], "the new service knows the flow's past");
+    assert_eq!(client.counts().sessions, 2);
+}
+
+#[test]
+fn clients_believe_only_what_answers_their_question() {
+    let directory = Directory::new();
+    let listener = std::os::unix::net::UnixListener::bind(directory.file("serve.sock")).unwrap();
+    let terms = {
+        let engine = astraea_serve::Engine::new(common::loaded(1), astraea_serve::Limits::default(), None);
+        engine.terms()
+    };
+    // A service that answers each request with everything but the right answer, and then with that.
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut pending = Vec::new();
+        loop {
+            let mut buffer = [0; 4096];
+            let Ok(read @ 1..) = stream.read(&mut buffer) else { return };
+            pending.extend(&buffer[..read]);
+            while let Ok(Some(length)) = astraea_serve::wire::length(&pending) {
+                if pending.len() < length {
+                    break;
+                }
+                let request: Vec<u8> = pending.drain(..length).collect();
+                let frame = Codec::default().read(&request).unwrap();
+                let replies = match frame.message {
+                    Message::Hello { token } => {
+                        let welcome = |token| Message::Welcome { token, terms };
+                        vec![bytes(666, 1, welcome(token ^ 1)), bytes(5, frame.number, welcome(token))]
+                    }
+                    Message::Ask(ask) => {
+                        let answer = |flow, period, action| {
+                            Message::Answer(astraea_serve::wire::Answer {
+                                flow,
+                                period,
+                                action,
+                                window: 1.0,
+                                version: 1,
+                            })
+                        };
+                        let (flow, period, number) = (ask.flow, ask.period, frame.number);
+                        vec![
+                            bytes(4, number, answer(flow, period, -1.0)),
+                            bytes(5, number + 1, answer(flow, period, -1.0)),
+                            bytes(5, number, answer(flow + 1, period, -1.0)),
+                            bytes(5, number, answer(flow, period + 1, -1.0)),
+                            bytes(5, number, answer(flow, period, 0.5)),
+                            bytes(5, number, answer(flow, period, -1.0)),
+                        ]
+                    }
+                    _ => Vec::new(),
+                };
+                stream.write_all(&replies.concat()).unwrap();
+            }
+        }
+    });
+    let mut client = patient(&directory.socket());
+    for period in 1..=5 {
+        let decision = client.decide(3, &report(1.0));
+        assert_eq!((decision.period, decision.action), (period, 0.5));
+    }
+    let counts = client.counts();
+    assert_eq!((counts.answered, counts.ruled), (5, 0));
+    assert!(counts.ignored > 4 * 5, "{counts:?}");
+}
+
+#[test]
+fn agents_of_another_kind_are_not_served() {
+    let directory = Directory::new();
+    let _service = Running::start(config(&directory));
+    let agents = astraea_policy::AgentConfig::new(astraea_policy::Form::Paper);
+    let mut client = Client::new(directory.socket(), None, PATIENT, agents);
+    let error = client.wait(PATIENT).unwrap_err();
+    assert!(matches!(error, ClientError::Terms { .. }), "{error}");
+    let line = error.to_string();
+    assert!(line.contains("serves form guided") && line.contains("expected paper"), "{line}");
+}
+
+#[test]
+fn a_key_is_needed_where_others_can_listen() {
+    let directory = Directory::new();
+    let open = |key| Config { listen: vec!["udp:0.0.0.0:0".parse().unwrap()], key, ..config(&directory) };
+    let error = Service::bind(open(None)).map(drop).unwrap_err().to_string();
+    assert!(error.contains("expected a key"), "{error}");
+    let key = Key::new(&[7; 32]);
+    let service = Running::start(open(Some(key.clone())));
+    let Address::Udp(bound) = service.udp[0] else { panic!("UDP") };
+    let address = Address::Udp((std::net::Ipv4Addr::LOCALHOST, bound.port()).into());
+    let mut friend = Client::connect(address.clone(), Some(key), PATIENT, PATIENT).unwrap();
+    assert!(matches!(friend.decide(1, &report(1.0)).origin, Origin::Service(_)));
+    for wrong in [None, Some(Key::new(&[8; 32]))] {
+        let stranger = Client::connect(address.clone(), wrong, Duration::from_millis(50), Duration::from_millis(200));
+        assert!(matches!(stranger, Err(ClientError::Silent { .. })));
+    }
+    eventually("strangers are counted", || service.metric("astraea_serve_dropped_total{reason=\"tag\"}") >= 2.0);
+}
+
+#[test]
+fn only_the_users_that_are_named_may_connect() {
+    let directory = Directory::new();
+    let me = nix::unistd::getuid().as_raw();
+    let others = Config { users: vec![me.wrapping_add(1)], ..config(&directory) };
+    let service = Running::start(others);
+    let mut stream = UnixStream::connect(directory.file("serve.sock")).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed at once");
+    assert_eq!(service.metric("astraea_serve_dropped_total{reason=\"user\"}"), 1.0);
+    service.stop().unwrap();
+    let _service = Running::start(Config { users: vec![me], ..config(&directory) });
+    works(&directory.socket());
+}
