@@ -35,7 +35,7 @@ enum Command {
     /// Run one trial of a scenario on the kernel's TCP
     #[command(hide = true)]
     Trial(trial::Arguments),
-    Link(link::Arguments),
+    Link(Box<link::Arguments>),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Status(status::Arguments),

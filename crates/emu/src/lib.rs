@@ -23,7 +23,8 @@
 //! command.status()?;
 //!
 //! let mut report = emulator.stop();
-//! println!("{} packets; problems: {:?}", report.link_stats(0).served, report.problems());
+//! let packets = report.link_stats(0).served;
+//! println!("{packets} packets; problems: {:?}", report.problems());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
