@@ -392,3 +392,6 @@ impl Route {
         Self { steps, delay_of, extra, bypass, stats: PathStats::default() }
     }
 }
+
+#[cfg(test)]
+mod tests;
