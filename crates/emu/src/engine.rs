@@ -129,11 +129,21 @@ impl Engine {
         if due <= now {
             return;
         }
-        let timeout = timespec((due - now).min(LONGEST_SLEEP));
+        let early = self.pace.early();
+        let timeout = timespec((due - now).saturating_sub(early).min(LONGEST_SLEEP));
         let mut inputs: Vec<PollFd<'_>> =
             self.directions.iter().map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN)).collect();
-        // An interrupted wait is a short one.
-        let _ = ppoll(&mut inputs, Some(timeout), None);
+        let timed_out = ppoll(&mut inputs, Some(timeout), None) == Ok(0);
+        let woken = monotonic();
+        if timed_out && due - now < LONGEST_SLEEP {
+            self.pace.woken(due - early.min(due - now), woken);
+        }
+        // Woken a little early, as timers are late: the rest is waited out.
+        if timed_out && due.saturating_sub(woken) <= early {
+            while monotonic() < due {
+                std::hint::spin_loop();
+            }
+        }
     }
 
     /// Takes what has arrived, up to a limit; returns how many packets, or super-packets, that was.

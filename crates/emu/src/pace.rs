@@ -19,22 +19,38 @@ const SHARE: Nanos = 64;
 /// Wake-ups in a row that need not keep the distance.
 const BURST: Nanos = 8;
 
+/// Most that a wake-up is asked for ahead of time, in ns.
+const MOST_LAG: Nanos = 40_000;
+
 /// Keeps the distance between wake-ups (the virtual scheduling algorithm of ITU-T I.371).
 pub(crate) struct Pace {
     distance: Nanos,
     /// When the next wake-up would be due if all kept the distance.
     expected: Nanos,
+    /// How late timers are at the moment, in ns.
+    lag: Nanos,
 }
 
 impl Pace {
     pub(crate) fn new(distance: Nanos) -> Self {
-        Self { distance, expected: 0 }
+        Self { distance, expected: 0, lag: 0 }
     }
 
     /// Notes a wake-up at `now` that found something to do.
     pub(crate) fn worked(&mut self, now: Nanos) {
         let allowance = (BURST - 1) * self.distance;
         self.expected = self.expected.max(now.saturating_sub(allowance)) + self.distance;
+    }
+
+    /// How long before a packet is due the thread should ask to be woken.
+    pub(crate) fn early(&self) -> Nanos {
+        self.lag
+    }
+
+    /// Notes how late a timer was: the average of the last few, within bounds, as what is left is waited out at work.
+    pub(crate) fn woken(&mut self, wanted: Nanos, now: Nanos) {
+        let late = now.saturating_sub(wanted).min(MOST_LAG);
+        self.lag = (7 * self.lag + late) / 8;
     }
 
     /// When the next wake-up is allowed, at the earliest. A tenth of the time is left to others whatever the load:
@@ -79,6 +95,16 @@ mod tests {
         assert_eq!(pace.earliest(now, now + 5), now + 100);
         now += 10_000;
         assert_eq!(pace.earliest(now, now + 5), now + 5, "a pause gives the allowance back");
+    }
+
+    #[test]
+    fn timers_are_asked_for_as_much_earlier_as_they_are_late() {
+        let mut pace = Pace::new(100);
+        assert_eq!(pace.early(), 0);
+        (0..100).for_each(|_| pace.woken(1_000_000, 1_020_000));
+        assert!((19_000..=20_000).contains(&pace.early()), "{}", pace.early());
+        (0..100).for_each(|_| pace.woken(1_000_000, 9_000_000));
+        assert!(pace.early() <= MOST_LAG);
     }
 
     #[test]

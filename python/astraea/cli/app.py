@@ -27,6 +27,9 @@ app.command("export")(export.export)
 app.command("doctor", context_settings=host.CONTEXT)(
     host.hand_over("doctor", "Say what this machine allows, and what each missing thing disables.")
 )
+app.command("link", context_settings=host.CONTEXT)(
+    host.hand_over("link", "Start a shell, or a command, behind an emulated link.")
+)
 app.command("serve", context_settings=host.CONTEXT)(host.hand_over("serve", "Answer the requests of many senders."))
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")

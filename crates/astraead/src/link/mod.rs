@@ -4,15 +4,17 @@ mod addresses;
 mod log;
 mod meter;
 mod options;
+mod report;
 mod shell;
 mod units;
 
 use std::ffi::OsString;
+use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use astraea_emu::{Config, Namespace, Route, Routing, Running, Tun, kill_orphans, monotonic};
+use astraea_emu::{Config, Error, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
 
 use crate::failure::Failure;
 use addresses::Block;
@@ -24,7 +26,8 @@ use shell::Signals;
 /// Start a shell, or a command, behind an emulated link
 ///
 /// The link leads to the network of the caller, whose own routing decides where packets go from there. Inside, the
-/// variable `ASTRAEA_BASE` (and `MAHIMAHI_BASE`) is the address of the caller's end. Links nest. Needs root.
+/// variable `ASTRAEA_BASE` is the address of the caller's end, and `MAHIMAHI_BASE` that of the outermost link's. Links
+/// nest. Needs root.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -32,6 +35,9 @@ pub(crate) struct Arguments {
     /// Write logs in Mahimahi's format to FILE.up and FILE.down
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Write what the link did, and how late its packets were, to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Show throughput, queue and drops in one line on the terminal, even if the command writes there as well
     #[arg(long, overrides_with = "no_meter")]
     meter: bool,
@@ -49,12 +55,12 @@ pub(crate) struct Arguments {
 /// Runs the command behind the link; its exit status is ours.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let links = arguments.sides.links()?;
-    if !nix::unistd::geteuid().is_root() {
-        return Err("link: needs root to make network namespaces and devices; try: sudo astraea link …".into());
-    }
     let signals = Signals::take()?;
+    let outside = Tun::create(&format!("astr{}", std::process::id())).map_err(|error| match error {
+        Error::Permission { .. } => Failure::from(format!("link: {error}; try: sudo astraea link …")),
+        _ => Failure::from(error),
+    })?;
     kill_orphans();
-    let outside = Tun::create(&format!("astr{}", std::process::id()))?;
     let claim = addresses::claim(&outside)?;
     let namespace = Namespace::new()?;
     let inside = inside_end(&namespace, claim.block)?;
@@ -63,7 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let mut command = shell::command(&arguments.command);
     let base = claim.block.outside().to_string();
-    command.env("ASTRAEA_BASE", &base).env("MAHIMAHI_BASE", &base);
+    // In nested shells Mahimahi's variable stays that of the outermost.
+    let outermost = std::env::var("MAHIMAHI_BASE").unwrap_or_else(|_| base.clone());
+    command.env("ASTRAEA_BASE", base).env("MAHIMAHI_BASE", outermost);
     namespace.attach(&mut command)?;
     let config = Config {
         links: links.into(),
@@ -75,8 +83,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let running = Running::start(config, inside, outside)?;
     let wants_meter = arguments.meter || (!arguments.no_meter && meter::fits(!arguments.command.is_empty()));
-    let meter = wants_meter.then(Meter::new);
-    supervise(command, &signals, &namespace, running, logs, meter)
+    let mut attended = Attended { running, logs, meter: wants_meter.then(Meter::new) };
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
+    let status = shell::wait(&mut child, &signals, || attended.look());
+    namespace.kill_all();
+    let mut report = attended.finish()?;
+    let status = status?;
+    for problem in report.problems() {
+        eprintln!("astraea: link: unfaithful: {problem}");
+    }
+    if let Some(path) = &arguments.report {
+        let text = format!("{:#}\n", report::json(&mut report));
+        fs::write(path, text).map_err(|error| format!("report {}: {error}", path.display()))?;
+    }
+    Ok(shell::exit_code(status))
 }
 
 /// The device inside, as the way to everywhere; packets of nested links are forwarded.
@@ -93,47 +114,39 @@ fn inside_end(namespace: &Namespace, block: Block) -> Result<Tun, Failure> {
     Ok(made??)
 }
 
-/// Runs the command to its end, and takes everything down.
-fn supervise(
-    mut command: std::process::Command,
-    signals: &Signals,
-    namespace: &Namespace,
+/// A link, and what is written about it while it runs.
+struct Attended {
     running: Running,
-    mut logs: Vec<Log>,
-    mut meter: Option<Meter>,
-) -> Result<ExitCode, Failure> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
-    let status = shell::wait(&mut child, signals, || {
-        if let Some(meter) = &mut meter {
-            meter.show(&running);
-        }
-        take_logs(&running, &mut logs);
-        logs.iter_mut().try_for_each(|log| log.write_until(monotonic().saturating_sub(running.epoch())))
-    });
-    drop(meter);
-    namespace.kill_all();
-    let status = status.inspect_err(|_| {
-        let _ = child.kill().and_then(|()| child.wait());
-    })?;
-    let stopped = running.stop();
-    for passage in &stopped.log {
-        if let Some(log) = logs.get_mut(passage.link) {
-            log.add(passage);
-        }
-    }
-    logs.into_iter().try_for_each(|log| log.finish(stopped.elapsed_ns))?;
-    for problem in stopped.problems() {
-        eprintln!("astraea: link: unfaithful: {problem}");
-    }
-    Ok(shell::exit_code(status))
+    logs: Vec<Log>,
+    meter: Option<Meter>,
 }
 
-fn take_logs(running: &Running, logs: &mut [Log]) {
-    if logs.is_empty() {
-        return;
+impl Attended {
+    /// Called now and then.
+    fn look(&mut self) -> Result<(), String> {
+        if let Some(meter) = &mut self.meter {
+            meter.show(&self.running);
+        }
+        if self.logs.is_empty() {
+            return Ok(());
+        }
+        let passages = self.running.take_log();
+        passages.iter().for_each(|passage| self.logs[passage.link].add(passage));
+        let now = monotonic().saturating_sub(self.running.epoch());
+        self.logs.iter_mut().try_for_each(|log| log.write_until(now))
     }
-    for passage in running.take_log() {
-        logs[passage.link].add(&passage);
+
+    /// Takes the link down and completes the logs.
+    fn finish(self) -> Result<Report, String> {
+        drop(self.meter);
+        let report = self.running.stop();
+        let mut logs = self.logs;
+        for passage in &report.log {
+            if let Some(log) = logs.get_mut(passage.link) {
+                log.add(passage);
+            }
+        }
+        logs.into_iter().try_for_each(|log| log.finish(report.elapsed_ns))?;
+        Ok(report)
     }
 }
