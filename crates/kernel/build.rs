@@ -44,8 +44,8 @@ fn translate(source: &str, out: &mut String) {
             writeln!(out, "pub const {name}: usize = {value};").unwrap();
         }
     }
-    let code: String = source.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-    for item in code.split("};") {
+    let code: Vec<&str> = source.lines().filter(|line| !line.starts_with('#')).collect();
+    for item in code.join("\n").split("};") {
         let Some((head, body)) = item.split_once('{') else { continue };
         let mut head = head.split_whitespace();
         match (head.next(), head.next()) {

@@ -101,7 +101,7 @@ impl Attachment {
     }
 
     fn fill(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
-        let mut loaded = object::load(&place.name)?;
+        let mut loaded = object::load(&place.name, false)?;
         object::put_policy(&object::map(&loaded, "policies")?, policy)?;
         object::set(&object::map(&loaded, "control")?, &Control { decider: decider.code(), patience: PATIENCE })?;
         let directory = &place.directory;

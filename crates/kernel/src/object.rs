@@ -15,13 +15,25 @@ pub static OBJECT: &[u8] = include_bytes!("bpf/main.bpf.o");
 const CONTROLLER: &str = "astraea";
 const NAME: usize = 16;
 
-/// Loads the program with the controller called `name`; nothing is registered yet.
-pub(crate) fn load(name: &str) -> Result<Object> {
+/// What only a [`Prober`](crate::probe::Prober) needs.
+const PROBE: [&str; 3] = ["probe", "probes", "probed"];
+
+/// Loads the program with the controller called `name`; nothing is registered yet. With `probe` it can be run on events
+/// of a process, too.
+pub(crate) fn load(name: &str, probe: bool) -> Result<Object> {
     quiet();
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
         .map_err(|error| Error::system("cannot read the BPF object", &error))?;
     configure(&mut open, name)?;
+    if !probe {
+        open.progs_mut()
+            .filter(|program| program.name() == PROBE[0])
+            .for_each(|mut program| program.set_autoload(false));
+        for mut map in open.maps_mut().filter(|map| PROBE.iter().any(|name| map.name() == *name)) {
+            map.set_autocreate(false).map_err(|error| Error::system("cannot leave a map out", &error))?;
+        }
+    }
     open.load().map_err(|error| Error::system("the kernel does not take the BPF program", &error))
 }
 

@@ -33,7 +33,7 @@ impl Prober {
     /// As [`crate::system::check`] and those of the kernel.
     pub fn new(policy: &intf::Policy) -> Result<Self> {
         crate::system::check()?;
-        let object = object::load("astraea_probe")?;
+        let object = object::load("astraea_probe", true)?;
         object::put_policy(&object::map(&object, "policies")?, policy)?;
         let probes = object::map(&object, "probes")?;
         Ok(Self { object, probes })

@@ -41,7 +41,7 @@ struct layer {
 
 /*
  * Weights lie as [block of 8 outputs][input][pair of outputs]; a pair is w0 + w1 * 2^32. For each output the sum of the
- * sizes of its weights is below 2^16 and inputs are within +-32767, so no half of a sum overflows into the other.
+ * sizes of its weights times the largest input is below 2^31, so no half of a sum overflows into the other.
  */
 struct network {
 	__u32 layers;

@@ -24,7 +24,8 @@ static inline void monitor_begin(struct monitor *m, u64 now)
 static inline void monitor_on_ack(struct monitor *m, const struct ack *ack)
 {
 	m->acked += ack->acked;
-	m->in_flight = ack->in_flight;
+	/* What is sent in answer is not told, so what was in flight before stands for it. */
+	m->in_flight = ack->used;
 	m->most_in_flight = max(m->most_in_flight, (u64)ack->used);
 	m->srtt = ack->srtt;
 	if (ack->rtt) {

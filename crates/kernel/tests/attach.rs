@@ -1,0 +1,107 @@
+//! Attaching, finding again, swapping and detaching.
+
+mod support;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+
+use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout};
+
+use support::{Own, cannot_run, gone, shipped, shipped_policy, socket};
+
+fn nowhere() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+#[test]
+fn a_name_is_known_from_attach_to_detach() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let error = |name: &str| socket(nowhere(), name).err().map(|error| error.kind());
+    assert_eq!(error(own.name()), Some(ErrorKind::NotFound));
+    let attached = own.attach("astraea");
+    assert_eq!(error(own.name()), None);
+    assert_eq!(attached.decider().unwrap(), Decider::Kernel);
+    drop(attached);
+    assert_eq!(error(own.name()), None, "no process holds it");
+    assert_eq!(layout::name(&Attachment::open(&own.place).unwrap().policy().unwrap()), "astraea");
+    Attachment::detach(&own.place).unwrap();
+    assert_eq!(error(own.name()), Some(ErrorKind::NotFound));
+    assert!(gone(&own.place.directory));
+}
+
+#[test]
+fn attaching_twice_is_refused_and_changes_nothing() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let again = Attachment::attach(&own.place, &shipped("astraea-pure"), Decider::Kernel);
+    assert!(matches!(again, Err(Error::Attached { .. })), "{again:?}");
+    // The same name, held by other files.
+    let elsewhere = Place { directory: own.place.directory.with_file_name("elsewhere"), ..own.place.clone() };
+    let taken = Attachment::attach(&elsewhere, &shipped("astraea"), Decider::Kernel);
+    assert!(matches!(taken, Err(Error::NameTaken(_))), "{taken:?}");
+    assert!(gone(&elsewhere.directory), "nothing is left of what failed");
+    assert_eq!(layout::name(&attached.policy().unwrap()), "astraea");
+}
+
+#[test]
+fn what_a_killed_process_left_half_done_is_no_obstacle() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    own.attach("astraea");
+    std::fs::remove_file(own.place.directory.join("link")).unwrap();
+    let open = Attachment::open(&own.place);
+    assert!(matches!(open, Err(Error::NotAttached { .. })), "{open:?}");
+    own.attach("astraea");
+}
+
+#[test]
+fn policies_are_swapped_and_old_ones_forgotten() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    for name in ["astraea-pure", "astraea-paper", "astraea"] {
+        attached.swap(&layout::policy(&shipped_policy(name), 77).unwrap()).unwrap();
+        let policy = attached.policy().unwrap();
+        assert_eq!((layout::name(&policy), policy.hash), (name.to_owned(), 77));
+    }
+}
+
+#[test]
+fn a_policy_of_another_layout_is_not_run() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let mut other = shipped("astraea");
+    other.interface += 1;
+    attached.swap(&other).unwrap();
+    assert!(matches!(Attachment::open(&own.place), Err(Error::OtherVersion)));
+    let listener = TcpListener::bind(nowhere()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let _flow = socket(to, own.name()).unwrap().connect(None, to).unwrap();
+    assert_eq!(attached.counters().unwrap().fallbacks[intf::REASON_MISMATCH as usize], 1);
+}
+
+#[test]
+fn names_that_the_kernel_does_not_take_are_refused() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    for name in ["", "with-dash", "much_too_long_for_it"] {
+        let place = Place { name: name.to_owned(), ..own.place.clone() };
+        let result = Attachment::attach(&place, &shipped("astraea"), Decider::Kernel);
+        assert!(matches!(result, Err(Error::Name(_))), "{name}: {result:?}");
+    }
+}

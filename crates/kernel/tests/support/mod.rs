@@ -1,0 +1,230 @@
+//! What tests of the controller share: whether they can run here, a controller of their own, and flows over a link.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};
+use astraea_kernel::intf::Policy;
+use astraea_kernel::{Attachment, Decider, Place, layout, system};
+
+/// Why the tests of this file cannot run here, after it was printed.
+pub(crate) fn cannot_run() -> bool {
+    match system::check() {
+        Ok(()) => false,
+        Err(reason) => {
+            println!("skipped: {reason}");
+            true
+        }
+    }
+}
+
+/// A shipped policy as the program takes it.
+pub(crate) fn shipped(name: &str) -> Box<Policy> {
+    layout::policy(&shipped_policy(name), 1).unwrap()
+}
+
+/// A shipped policy.
+pub(crate) fn shipped_policy(name: &str) -> astraea_policy::Policy {
+    astraea_policy::Policy::from_bytes(astraea_policy::shipped::file(name).unwrap()).unwrap()
+}
+
+/// A BPF file system and a controller's name that nobody else has; removed at the end.
+pub(crate) struct Own {
+    pub(crate) place: Place,
+    root: PathBuf,
+}
+
+impl Own {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("astr{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let root = std::env::temp_dir().join(&name);
+        std::fs::create_dir(&root).unwrap();
+        assert!(system::mount(&root), "cannot mount a BPF file system at {}", root.display());
+        Self { place: Place { directory: root.join("astraea"), name }, root }
+    }
+
+    pub(crate) fn attach(&self, policy: &str) -> Attachment {
+        Attachment::attach(&self.place, &shipped(policy), Decider::Kernel).unwrap()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.place.name
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = Attachment::detach(&self.place);
+        let _ = Command::new("umount").arg(&self.root).status();
+        let _ = std::fs::remove_dir(&self.root);
+    }
+}
+
+/// Chooses a socket's congestion controller.
+pub(crate) fn choose(socket: &impl std::os::fd::AsRawFd, name: &str) -> io::Result<()> {
+    // SAFETY: the name is as long as is said.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The kernel's figures of a connection.
+pub(crate) fn info(socket: &TcpStream) -> libc::tcp_info {
+    // SAFETY: the structure is plain and as long as is said.
+    unsafe {
+        let mut info: libc::tcp_info = std::mem::zeroed();
+        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+        let code = libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        );
+        assert_eq!(code, 0);
+        info
+    }
+}
+
+/// A socket bound to an address, with the controller of that name.
+pub(crate) fn socket(from: SocketAddr, name: &str) -> io::Result<Socket> {
+    // SAFETY: a new socket, owned from here on.
+    let socket = unsafe {
+        let family = if from.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let descriptor = libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Socket(std::os::fd::OwnedFd::from_raw_fd(descriptor))
+    };
+    choose(&socket.0, name)?;
+    Ok(socket)
+}
+
+/// A socket that is not connected yet.
+pub(crate) struct Socket(std::os::fd::OwnedFd);
+
+impl Socket {
+    pub(crate) fn option(&self, level: i32, name: i32, value: i32) -> io::Result<()> {
+        // SAFETY: the value is as long as is said.
+        let code = unsafe {
+            libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn call(
+        &self,
+        address: SocketAddr,
+        call: unsafe extern "C" fn(i32, *const libc::sockaddr, u32) -> i32,
+    ) -> io::Result<()> {
+        // SAFETY: the structures are as long as is said.
+        let code = unsafe {
+            match address {
+                SocketAddr::V4(v4) => {
+                    let mut a: libc::sockaddr_in = std::mem::zeroed();
+                    a.sin_family = libc::AF_INET as u16;
+                    a.sin_port = v4.port().to_be();
+                    a.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                    call(self.0.as_raw_fd(), (&raw const a).cast(), size_of_val(&a) as u32)
+                }
+                SocketAddr::V6(v6) => {
+                    let mut a: libc::sockaddr_in6 = std::mem::zeroed();
+                    a.sin6_family = libc::AF_INET6 as u16;
+                    a.sin6_port = v6.port().to_be();
+                    a.sin6_addr.s6_addr = v6.ip().octets();
+                    call(self.0.as_raw_fd(), (&raw const a).cast(), size_of_val(&a) as u32)
+                }
+            }
+        };
+        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    pub(crate) fn connect(self, from: Option<SocketAddr>, to: SocketAddr) -> io::Result<TcpStream> {
+        if let Some(from) = from {
+            self.call(from, libc::bind)?;
+        }
+        self.call(to, libc::connect)?;
+        Ok(TcpStream::from(self.0))
+    }
+}
+
+/// A link of so many bit/s, a one-way delay and a buffer in bytes, for so many flows.
+pub(crate) fn link(rate: f64, delay: Duration, buffer: u64, flows: usize) -> Emulator {
+    let link = serde_json::json!({
+        "name": "link",
+        "rate": {"constant": rate},
+        "delay": {"constant": delay.as_nanos() as u64},
+        "limit": {"bytes": buffer},
+    });
+    let links = vec![serde_json::from_value(link).unwrap()];
+    let routes = vec![Route { path: vec![0], ..Route::default() }; flows];
+    Emulator::start(Config { links, routes, ..Config::default() }).unwrap()
+}
+
+/// What a flow over a link delivered.
+pub(crate) struct Flow {
+    pub(crate) received: Arc<AtomicU64>,
+    sender: std::thread::JoinHandle<io::Result<libc::tcp_info>>,
+    receiver: std::thread::JoinHandle<io::Result<u64>>,
+}
+
+impl Flow {
+    /// Sends from `start` to `stop` after now, as flow number `index` of the link.
+    pub(crate) fn start(emulator: &Emulator, index: usize, name: &str, start: Duration, stop: Duration) -> Self {
+        let to = SocketAddr::from((receiver_address(index), 5001));
+        let from = SocketAddr::from((sender_address(index), 0));
+        let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+        let unconnected = emulator.senders().run(|| socket(from, name)).unwrap();
+        let received = Arc::new(AtomicU64::new(0));
+        let count = received.clone();
+        let begin = Instant::now();
+        let receiver = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let mut buffer = vec![0; 1 << 18];
+            loop {
+                let length = stream.read(&mut buffer)?;
+                if length == 0 {
+                    return Ok(count.load(Ordering::Relaxed));
+                }
+                count.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        let sender = std::thread::spawn(move || {
+            std::thread::sleep(start);
+            let mut stream = unconnected.connect(Some(from), to)?;
+            let data = vec![0x5a; 1 << 16];
+            while begin.elapsed() < stop {
+                stream.write_all(&data)?;
+            }
+            Ok(info(&stream))
+        });
+        Self { received, sender, receiver }
+    }
+
+    /// Waits for the end: bytes received, and the sender's figures when it stopped.
+    pub(crate) fn finish(self) -> io::Result<(u64, libc::tcp_info)> {
+        let info = self.sender.join().expect("a sender does not panic")?;
+        Ok((self.receiver.join().expect("a receiver does not panic")?, info))
+    }
+}
+
+/// Whether nothing of a path is left.
+pub(crate) fn gone(path: &Path) -> bool {
+    !path.exists()
+}
