@@ -27,6 +27,11 @@ build)
   fi
   need gcc has cc
   need libc6-dev compiles
+  # libbpf, which loads the controller into the kernel, is compiled with these.
+  need make has make
+  need pkg-config has pkg-config
+  need libelf-dev test -e /usr/include/libelf.h
+  need zlib1g-dev test -e /usr/include/zlib.h
   need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
   need python3-venv "${PYTHON:-python3}" -c 'import ensurepip, venv'
   ;;
@@ -35,6 +40,8 @@ test)
   need fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
   need g++ has g++
   need libns3-dev test -e /usr/include/ns3/core-module.h
+  need clang-14 has clang-14
+  need llvm-14 has llvm-strip-14
   need libgsl-dev test -e /usr/include/gsl/gsl_version.h
   ;;
 *)

@@ -8,7 +8,7 @@ use astraea_policy::{Policy, shipped};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::{metrics, running};
+use crate::{metrics, output, running};
 
 /// Register a policy as the TCP congestion controller `astraea` of this kernel, or give the running one another policy
 #[derive(Args)]
@@ -58,11 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Ok(_) | Err(_) => Attachment::attach(&place, &laid, decider)?,
     };
-    println!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());
+    output::print(&format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name()));
     if !stays {
         return Ok(ExitCode::SUCCESS);
     }
-    running::until_told_to_end(attached, (decider == Decider::Agent).then_some(policy), server)
+    running::until_told_to_end(attached, (decider == Decider::Agent).then_some(&policy), server)
 }
 
 /// The policy of a shipped name or a file, and the hash of its bytes.

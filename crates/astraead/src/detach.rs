@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use astraea_kernel::Attachment;
 use clap::Args;
 
-use crate::attach;
 use crate::failure::Failure;
+use crate::{attach, output};
 
 /// Unregister the controller; flows that use it go on under CUBIC
 #[derive(Args)]
@@ -18,6 +18,6 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Attachment::detach(&attach::place(&arguments.name))?;
-    println!("{} is detached", arguments.name);
+    output::print(&format!("{} is detached", arguments.name));
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@ mod doctor;
 mod failure;
 mod link;
 mod metrics;
+mod output;
 mod running;
 mod serve;
 mod status;

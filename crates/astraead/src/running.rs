@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Stays until SIGINT or SIGTERM, then detaches. With a policy it answers the flows' records itself.
 pub(crate) fn until_told_to_end(
     attached: Attachment,
-    policy: Option<Policy>,
+    policy: Option<&Policy>,
     server: Option<metrics::Server>,
 ) -> Result<ExitCode, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
@@ -30,14 +30,13 @@ pub(crate) fn until_told_to_end(
             let (attached, ending) = (&attached, &ending);
             scope.spawn(move || server.serve(attached, ending));
         }
-        let stayed = match &policy {
-            Some(policy) => agent::answer(&attached, policy, &ending).map_err(Failure::from),
-            None => {
-                while !ending.load(Ordering::Relaxed) && place.directory.exists() {
-                    std::thread::sleep(TICK);
-                }
-                Ok(())
+        let stayed = if let Some(policy) = policy {
+            agent::answer(&attached, policy, &ending).map_err(Failure::from)
+        } else {
+            while !ending.load(Ordering::Relaxed) && place.directory.exists() {
+                std::thread::sleep(TICK);
             }
+            Ok(())
         };
         ending.store(true, Ordering::Relaxed);
         stayed

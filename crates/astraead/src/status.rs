@@ -7,8 +7,8 @@ use astraea_kernel::{Attachment, View, intf, layout};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::attach;
 use crate::failure::Failure;
+use crate::{attach, output};
 
 /// What a flow runs, by the kernel's number of the reason.
 pub(crate) const REASONS: [&str; intf::REASONS as usize] =
@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     std::thread::sleep(INTERVAL);
     let status = status(&attached, &before)?;
     if arguments.json {
-        println!("{status:#}");
+        output::print(&format!("{status:#}"));
     } else {
-        print!("{}", table(&status));
+        output::print(&table(&status));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn status(attached: &Attachment, before: &intf::Counters) -> Result<Value, Failure> {
     let (policy, now, flows) = (attached.policy()?, attached.counters()?, attached.flows()?);
     let per_second = |count: u64| count as f64 / INTERVAL.as_secs_f64();
-    let mean = |total: u64, count: u64| if count > 0 { json!(total / count) } else { Value::Null };
+    let mean = |total: u64, count: u64| total.checked_div(count).map_or(Value::Null, Value::from);
     let fallbacks: serde_json::Map<_, _> =
         (1..REASONS.len()).map(|index| (REASONS[index].to_owned(), json!(now.fallbacks[index]))).collect();
     Ok(json!({
@@ -117,7 +117,7 @@ fn table(status: &Value) -> String {
     for flow in flows {
         lines.push(format!(
             "{:>8} {:<28} {:<14} {:>9} {:>10} {:>9} {:>9}",
-            flow["id"],
+            text(&flow["id"]),
             text(&flow["peer"]),
             text(&flow["runs"]),
             number(&flow["window_packets"]),

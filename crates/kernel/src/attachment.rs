@@ -127,7 +127,7 @@ impl Attachment {
         for name in MAPS {
             maps.push(object::map(&loaded, name)?);
         }
-        Ok(Self { place: place.clone(), maps: maps.try_into().expect("one for each name") })
+        Ok(Self { place: place.clone(), maps: maps.try_into().map_err(|_| Error::OtherVersion)? })
     }
 
     /// The controller that is attached at this place.
@@ -148,7 +148,7 @@ impl Attachment {
             let map = MapHandle::from_pinned_path(directory.join(name));
             maps.push(map.map_err(|error| opening(name, &error))?);
         }
-        let attached = Self { place: place.clone(), maps: maps.try_into().expect("one for each name") };
+        let attached = Self { place: place.clone(), maps: maps.try_into().map_err(|_| Error::OtherVersion)? };
         if attached.policy()?.interface == intf::INTERFACE { Ok(attached) } else { Err(Error::OtherVersion) }
     }
 

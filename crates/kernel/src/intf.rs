@@ -1,5 +1,11 @@
 //! What the BPF program and Rust share, as `src/bpf/{intf,flow}.h` define it.
-#![allow(missing_docs, dead_code, clippy::unreadable_literal, reason = "generated; the headers say it")]
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::unreadable_literal,
+    clippy::unnecessary_cast,
+    reason = "generated; the headers say it"
+)]
 
 /// Structures of integers: any bytes are a value.
 ///

@@ -139,8 +139,13 @@ fn pack(layer: &FixedLayer, inputs: usize, weights: &mut [i64], units: &mut [int
         *place = weight(output, input) + (weight(output + 1, input) << 32);
     }
     for (unit, place) in layer.units.iter().zip(units) {
-        *place =
-            intf::Unit { bias: unit.bias, scale: unit.scale, shift: unit.shift as i32, low: unit.low, high: unit.high };
+        *place = intf::Unit {
+            bias: unit.bias,
+            scale: unit.scale,
+            shift: unit.shift.cast_signed(),
+            low: unit.low,
+            high: unit.high,
+        };
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A [`Prober`] loads the program without registering it. Tests compare it with [`native`], benchmarks time it.
 
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ProgramInput};
 
 use crate::error::{Error, Result};
@@ -68,7 +70,7 @@ impl Prober {
             let mut context = (events.len() as u64).to_ne_bytes();
             let program = self.object.progs_mut().find(|program| program.name() == "probe");
             let input = ProgramInput { context_in: Some(&mut context), ..Default::default() };
-            let output = program.expect("a test loads the object with its programs").test_run(input).map_err(failed)?;
+            let output = program.ok_or(Error::OtherVersion)?.test_run(input).map_err(failed)?;
             if output.return_value != 0 {
                 return Err(Error::System { action: "the BPF program".to_owned(), reason: "has no policy".to_owned() });
             }
@@ -88,7 +90,6 @@ impl Prober {
         let failed = |error: libbpf_rs::Error| Error::system("cannot read what the kernel knows of a program", &error);
         let mut costs = Vec::new();
         for program in self.object.progs() {
-            use std::os::fd::{AsFd as _, AsRawFd as _};
             let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
             let mut length = size_of_val(&info) as u32;
             // SAFETY: the structure is as long as `length` says and asks for no arrays.

@@ -80,7 +80,7 @@ fn is_bpf(path: &Path) -> bool {
     // SAFETY: the structure is plain and the path ends in a zero.
     unsafe {
         let mut found: libc::statfs = std::mem::zeroed();
-        libc::statfs(c_path(path).as_ptr(), &raw mut found) == 0 && found.f_type as i64 == libc::BPF_FS_MAGIC as i64
+        libc::statfs(c_path(path).as_ptr(), &raw mut found) == 0 && found.f_type as i64 == libc::BPF_FS_MAGIC
     }
 }
 

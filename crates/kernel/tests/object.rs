@@ -13,11 +13,14 @@ use support::{cannot_run, shipped};
 /// Instructions that the verifier may look at, for each program; the kernel's own bound is a million.
 const MOST: u32 = 120_000;
 
+/// The same for the program that is loaded for tests only, into which each event has its own copy of the rest.
+const MOST_PROBE: u32 = 400_000;
+
 #[test]
 fn the_object_is_its_source() {
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !has("clang-14") || !has("llvm-strip-14") {
-        println!("skipped: no clang-14 or llvm-strip-14 to compile the BPF program with");
+        eprintln!("skipped: no clang-14 or llvm-strip-14 to compile the BPF program with");
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -36,8 +39,8 @@ fn the_verifier_has_little_to_do() {
     }
     let costs = Prober::new(&shipped("astraea")).unwrap().costs().unwrap();
     for cost in &costs {
-        println!("{}: {} instructions, {} verified", cost.name, cost.size, cost.verified);
-        assert!(cost.verified < MOST, "{cost:?}");
+        eprintln!("{}: {} instructions, {} verified", cost.name, cost.size, cost.verified);
+        assert!(cost.verified < if cost.name == "probe" { MOST_PROBE } else { MOST }, "{cost:?}");
     }
     assert!(costs.iter().any(|cost| cost.verified > 10_000), "the programs are there");
 }

@@ -199,7 +199,7 @@ fn integers_decide_as_floating_point_does() {
             let (mean, count) = (log.differences.iter().sum::<f64>() / log.periods as f64, log.differences.len());
             let (p99, most) = (log.differences[count * 99 / 100], log.differences[count - 1]);
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
-            println!(
+            eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods"
             );
             // Of the papers' form the quantities in flight are only near: see monitor.h.

@@ -72,9 +72,10 @@ impl FixedNetwork {
         let layers = network.layers().iter().enumerate().map(|(index, layer)| {
             let is_last = index == last;
             let largest_input = if index == 0 { FEATURE } else { ACTIVATION };
-            let scale_out: Vec<f64> = match is_last {
-                true => vec![f64::from(1 << OUTPUT_BITS)],
-                false => largest[index].iter().map(|most| f64::from(ACTIVATION) / (MARGIN * most).max(1e-3)).collect(),
+            let scale_out: Vec<f64> = if is_last {
+                vec![f64::from(1 << OUTPUT_BITS)]
+            } else {
+                largest[index].iter().map(|most| f64::from(ACTIVATION) / (MARGIN * most).max(1e-3)).collect()
             };
             let rectified = layer.outputs().div_ceil(2);
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
@@ -261,7 +262,6 @@ mod tests {
             let path = format!("{}/../../python/astraea/models/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
             let policy = Policy::load(path.as_ref()).unwrap();
             let (mean, most) = difference(policy.network(), policy.metadata().form, 5000);
-            println!("{name}: mean {mean:.6}, largest {most:.6}");
             // In the papers' form policies jump from one end to the other within a thousandth of a feature's range.
             let bound = if policy.metadata().form == Form::Paper { 1.0 } else { 0.05 };
             assert!(mean < 0.005 && most < bound, "{name}: mean {mean}, largest {most}");

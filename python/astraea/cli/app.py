@@ -30,6 +30,11 @@ app.command("doctor", context_settings=host.CONTEXT)(
 app.command("link", context_settings=host.CONTEXT)(
     host.hand_over("link", "Start a shell, or a command, behind an emulated link.")
 )
+app.command("attach", context_settings=host.CONTEXT)(
+    host.hand_over("attach", "Run a policy as a congestion controller of this kernel.")
+)
+app.command("detach", context_settings=host.CONTEXT)(host.hand_over("detach", "Unregister the controller again."))
+app.command("status", context_settings=host.CONTEXT)(host.hand_over("status", "Show what the controller does."))
 app.command("serve", context_settings=host.CONTEXT)(host.hand_over("serve", "Answer the requests of many senders."))
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")

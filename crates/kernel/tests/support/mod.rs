@@ -19,7 +19,7 @@ pub(crate) fn cannot_run() -> bool {
     match system::check() {
         Ok(()) => false,
         Err(reason) => {
-            println!("skipped: {reason}");
+            eprintln!("skipped: {reason}");
             true
         }
     }
