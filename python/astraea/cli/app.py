@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from astraea import __version__
-from astraea.cli import bench, explain, export, host, models, report, run, scenarios, schemes, trace, train
+from astraea.cli import bench, explain, export, fidelity, host, models, report, run, scenarios, schemes, trace, train
 
 app = typer.Typer(
     help="Simulate, evaluate and compare congestion-control schemes.",
@@ -24,6 +24,7 @@ app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("train")(train.train)
 app.command("export")(export.export)
+app.command("fidelity")(fidelity.fidelity)
 app.command("doctor", context_settings=host.CONTEXT)(
     host.hand_over("doctor", "Say what this machine allows, and what each missing thing disables.")
 )

@@ -151,7 +151,7 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
 
     threads_wanted = min(jobs, len(laid.keys)) if laid.backend.parallel else 1
     threads = [threading.Thread(target=work, daemon=True) for _ in range(threads_wanted)]
-    interrupted = False
+    interrupted = complete = False
     try:
         for thread in threads:
             thread.start()
@@ -160,11 +160,13 @@ def run(laid: Plan, *, jobs: int, on_done: Callable[[TrialKey], None] = lambda _
             if isinstance(event, BaseException):
                 raise event
             on_done(event)
+        complete = True
     except KeyboardInterrupt:
         interrupted = True
     finally:
         stop.set()
-        laid.backend.cancel()
+        if not complete:
+            laid.backend.cancel()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()

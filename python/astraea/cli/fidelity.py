@@ -1,0 +1,159 @@
+"""`astraea fidelity`: the simulator beside the kernel's own TCP."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from astraea import __version__
+from astraea.cli.output import Json, Quiet, err, out, table, write_json
+from astraea.errors import UserError
+from astraea.eval import registry
+from astraea.eval.backend import make
+from astraea.fidelity import settings
+from astraea.scenario.units import parse_time
+
+DURATION, QUICK_DURATION = "30s", "5s"
+
+
+def fidelity(
+    *,
+    cc: Annotated[
+        list[str] | None,
+        typer.Option("--cc", metavar="SCHEME,…", help="Schemes to compare.", show_default=",".join(settings.SCHEMES)),
+    ] = None,
+    directory: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the comparison goes.")] = Path(
+        "out/fidelity"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Four settings for 5 s each.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Every combination: 145 settings, hours.")] = False,
+    only: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only settings whose name has this in it.", show_default=False)
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme on the kernel.")] = 1,
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Length of each trial.", show_default=DURATION)
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the same settings in the simulator and on this machine's own TCP, and report how far they are apart.
+
+    Needs what [b]--backend kernel[/b] needs; real traffic takes real time.
+    """
+    # Charts are only needed now, and slow to import.
+    from astraea import fidelity as comparing
+
+    if quick and full:
+        raise UserError("--quick and --full exclude each other")
+    length = duration or (QUICK_DURATION if quick else DURATION)
+    try:
+        parse_time(length)
+    except ValueError as error:
+        raise UserError(f"--duration: {error}") from None
+    schemes = registry.split(cc) if cc else list(settings.SCHEMES)
+    chosen = [
+        setting
+        for setting in (settings.QUICK if quick else settings.full() if full else settings.DEFAULT)
+        if only is None or only in setting.name
+    ]
+    if not chosen:
+        raise UserError(f'--only "{only}": no setting has this in its name; expected e.g. "100 Mbit/s, 30 ms"')
+    kernel = make("kernel")
+    count = len(chosen) * len(schemes) * trials
+    with _progress(count, shown=not quiet and not json) as on_done:
+        pairs = comparing.measure(chosen, schemes, kernel, duration=length, trials=trials, on_done=on_done)
+    given = [("--cc", ",".join(schemes) if cc else None), ("--only", only), ("--duration", duration)]
+    given.append(("--trials", str(trials) if trials > 1 else None))
+    words = [text for option, value in given if value is not None for text in (option, value)]
+    flags = [flag for flag, on in (("--quick", quick), ("--full", full)) if on]
+    host = {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count(), **kernel.facts()}
+    found = {
+        "schema": 1,
+        "astraea_version": __version__,
+        "command": shlex.join(["astraea", "fidelity", *flags, *words]),
+        "host": host,
+        "duration": length,
+        **comparing.compare(pairs),
+    }
+    page = comparing.write(directory, found, pairs)
+    if json:
+        write_json(found)
+    elif not quiet:
+        out().print(_table(found))
+        for line in _lines(found["summary"]):
+            out().print(line, soft_wrap=True)
+        out().print(f"page: {page}", soft_wrap=True)
+
+
+def _table(found: dict[str, Any]) -> Table:
+    """All columns where there is room for them, the main ones elsewhere; the page has the rest."""
+    console = out()
+    wide = _columns(found, ("queue_delay_p95_ms",), ("loss", "jain"))
+    if console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width:
+        return wide
+    return _columns(found, (), ())
+
+
+def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]) -> Table:
+    from astraea.fidelity.write import change, number
+
+    headings = {"queue_delay_p95_ms": "p95 ms", "loss": "loss %", "jain": "Jain"}
+    relative = ("throughput_mbps", "queue_delay_ms", *delays)
+    rows = []
+    for pair in found["pairs"]:
+        sim, kernel, gap = pair["sim"], pair["kernel"], pair["difference"]
+        row = [pair["setting"], pair["cc"] + (" [red]late[/red]" if pair["unfaithful"] else "")]
+        for name in relative:
+            row += [number(kernel[name]), change(gap[name])]
+        for name in others:
+            scale = 100 if name == "loss" else 1
+            row += [number(None if side[name] is None else scale * side[name]) for side in (kernel, sim)]
+        rows.append(row)
+    columns = ["setting", "scheme", "Mbit/s", "±%", "delay ms", "±%"]
+    columns += [text for name in delays for text in (headings[name], "±%")]
+    columns += [text for name in others for text in (headings[name], "sim")]
+    title = "The kernel's TCP, and the simulator's difference from it"
+    return table(columns, rows, numbers=len(columns) - 2, title=title)
+
+
+def _lines(summary: dict[str, Any]) -> Iterator[str]:
+    from astraea.fidelity.compare import BOUNDS
+
+    titles = {"throughput_mbps": "throughput", "queue_delay_ms": "mean delay", "queue_delay_p95_ms": "p95 delay"}
+    for cc, part in summary.items():
+        shares = [
+            f"{title} within {100 * bound:g} %: {100 * part[name]['within'][f'{bound:g}']:.0f} %"
+            for name, title in titles.items()
+            if name in part
+            for bound in BOUNDS[name]
+        ]
+        late = f"; [red]{part['unfaithful']} unfaithful[/red]" if part["unfaithful"] else ""
+        yield f"{cc}, {part['pairs']} pairs: {', '.join(shares)}{late}"
+
+
+@contextmanager
+def _progress(count: int, *, shown: bool) -> Iterator[Any]:
+    """A progress bar over the kernel's trials, on a terminal."""
+    console = err()
+    if not shown or not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("fidelity", total=count)
+        yield functools.partial(_advance, bar, task)
+
+
+def _advance(bar: Progress, task: Any, name: str) -> None:
+    bar.update(task, advance=1, description=name)

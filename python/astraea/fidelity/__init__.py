@@ -1,0 +1,9 @@
+"""Fidelity: the same settings in the simulator and on the kernel's own TCP, and how far the two are apart."""
+
+from __future__ import annotations
+
+from astraea.fidelity.compare import compare
+from astraea.fidelity.measure import measure
+from astraea.fidelity.write import write
+
+__all__ = ["compare", "measure", "write"]

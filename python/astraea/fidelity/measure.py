@@ -1,0 +1,109 @@
+"""Running the settings on both backends."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from astraea.eval import runner
+from astraea.eval.backend import Backend
+from astraea.eval.simulated import Simulator
+from astraea.eval.trial import TrialKey
+from astraea.fidelity.settings import Setting
+
+SIMULATED_TRIALS = 5
+"""Simulations are cheap; what differs from trial to trial is averaged out."""
+
+PICTURE_S = 0.1
+"""Length in s of the slots of pictures."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One scheme in one setting on one backend: trials as in results.json, and the first one's course for a picture."""
+
+    trials: list[dict[str, Any]]
+    course: dict[str, list[float | None]]
+    """By slot of 0.1 s: `t` in s, `throughput` of all flows in Mbit/s, `cwnd` of the first in packets, `queue_delay`
+    in ms."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One scheme in one setting on both backends."""
+
+    setting: Setting
+    cc: str
+    sim: Measured
+    kernel: Measured
+
+
+def measure(
+    settings: Sequence[Setting],
+    schemes: Sequence[str],
+    kernel: Backend,
+    *,
+    duration: str,
+    trials: int,
+    on_done: Callable[[str], None] = lambda _: None,
+) -> list[Pair]:
+    """Run every scheme in every setting, `trials` times on `kernel` and several times in the simulator.
+
+    Raises `UserError` for what cannot be run, before anything is, and KeyboardInterrupt when interrupted.
+    """
+    with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
+        plans = []
+        for number, setting in enumerate(settings):
+            place = Path(scratch, str(number))
+            place.mkdir()
+            document = setting.document(duration)
+            real = runner.plan(document, schemes, seed=1, directory=place, trials=trials, backend=kernel)
+            like = runner.plan(document, schemes, seed=1, directory=place, trials=SIMULATED_TRIALS, backend=Simulator())
+            plans.append((setting, real, like))
+        pairs = []
+        for setting, real, like in plans:
+            simulated = _run(like)
+            measured = _run(real, on_done)
+            pairs += [Pair(setting, cc, simulated[cc], measured[cc]) for cc in schemes]
+    return pairs
+
+
+def _run(plan: runner.Plan, on_done: Callable[[str], None] = lambda _: None) -> dict[str, Measured]:
+    def done(key: TrialKey) -> None:
+        on_done(f"{plan.document.name}: {key.cc}")
+
+    outcome = runner.run(plan, jobs=os.cpu_count() or 1, on_done=done)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    found: dict[str, Measured] = {}
+    for cc in dict.fromkeys(result.key.cc for result in outcome.results):
+        mine = [result for result in outcome.results if result.key.cc == cc]
+        assert mine[0].series is not None
+        assert mine[0].links is not None
+        found[cc] = Measured([result.entry for result in mine], _course(mine[0].series, mine[0].links))
+    return found
+
+
+def _course(series: pl.DataFrame, links: pl.DataFrame) -> dict[str, list[float | None]]:
+    slot = (pl.col("t") / PICTURE_S + 1e-6).floor().cast(pl.Int64)
+    total = series.group_by("t").agg(pl.col("throughput").sum())
+    throughput = total.group_by(slot.alias("slot")).agg(pl.col("throughput").sum() * 0.01 / PICTURE_S)
+    cwnd = series.filter(pl.col("flow") == 0).group_by(slot.alias("slot")).agg(pl.col("cwnd").mean())
+    delay = links.group_by(slot.alias("slot")).agg(pl.col("queue_delay").drop_nans().mean())
+    joined = delay.join(throughput, on="slot", how="left").join(cwnd, on="slot", how="left").sort("slot")
+    columns = {
+        "t": joined["slot"] * PICTURE_S,
+        **{name: joined[name] for name in ("throughput", "cwnd", "queue_delay")},
+    }
+    return {name: [_short(value) for value in column.to_list()] for name, column in columns.items()}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.4g}")

@@ -1,0 +1,92 @@
+"""The settings that are compared: one bottleneck, one or three flows."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from astraea.scenario.document import Document
+
+RATES, RTTS, BUFFERS, FLOWS, LOSSES = (12, 50, 100, 500), (10, 30, 100), (0.5, 1, 4), (1, 3), (0, 0.001)
+"""The whole product: Mbit/s, ms, bandwidth-delay products, flows, share of packets lost at random."""
+
+SCHEMES = ("cubic", "newreno", "bbr")
+"""What a kernel and the simulator both have."""
+
+APART = "1s"
+"""Time between two flows' starts."""
+
+JITTER = "20ms"
+"""By which starts differ from trial to trial, so that a simulation has trials at all."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. `rate` is in Mbit/s, None for a generated LTE trace; `rtt` in ms; `buffer` in BDPs."""
+
+    rate: float | None
+    rtt: float
+    buffer: float
+    flows: int = 1
+    loss: float = 0
+
+    @property
+    def name(self) -> str:
+        """Such as "100 Mbit/s, 30 ms, 1 BDP, 3 flows, 0.1 % loss"."""
+        parts = ["LTE trace" if self.rate is None else f"{self.rate:g} Mbit/s", f"{self.rtt:g} ms"]
+        parts.append(f"{self.buffer:g} BDP")
+        if self.flows > 1:
+            parts.append(f"{self.flows} flows")
+        if self.loss:
+            parts.append(f"{100 * self.loss:g} % loss")
+        return ", ".join(parts)
+
+    def document(self, duration: str) -> Document:
+        """The setting as a scenario whose receivers acknowledge as Linux's do."""
+        capacity: dict[str, Any] = {"rate": f"{self.rate:g}Mbps"}
+        if self.rate is None:
+            capacity = {"trace": {"model": "lte", "mean": "9Mbps", "seed": 1}}
+        link = {**capacity, "delay": f"{self.rtt / 2:g}ms", "buffer": f"{self.buffer:g}bdp", "loss": self.loss}
+        flow = {
+            "count": self.flows,
+            "start": {"every": APART, "jitter": JITTER},
+            "path": ["bottleneck"],
+            "ack": {"every": 2, "timeout": "40ms"},
+        }
+        raw = {"title": self.name, "duration": duration, "link": {"bottleneck": link}, "flow": [flow]}
+        return Document(self.name, Path("fidelity.toml"), raw)
+
+
+DEFAULT = (
+    Setting(12, 30, 1),
+    Setting(12, 100, 4),
+    Setting(12, 10, 4, flows=3),
+    Setting(50, 10, 1),
+    Setting(50, 30, 4, flows=3),
+    Setting(50, 100, 0.5),
+    Setting(100, 30, 0.5),
+    Setting(100, 30, 1),
+    Setting(100, 30, 4),
+    Setting(100, 30, 1, flows=3),
+    Setting(100, 100, 1),
+    Setting(100, 10, 1, flows=3),
+    Setting(500, 10, 1),
+    Setting(500, 30, 1),
+    Setting(500, 30, 4, flows=3),
+    Setting(12, 30, 1, loss=0.001),
+    Setting(100, 30, 1, loss=0.001),
+    Setting(50, 30, 1, flows=3, loss=0.001),
+    Setting(None, 40, 4),
+)
+"""Every value of the product at least once, and each kind of setting in which the two may differ."""
+
+QUICK = (Setting(12, 30, 1), Setting(50, 10, 1), Setting(100, 30, 1, flows=3), Setting(100, 30, 1, loss=0.001))
+"""Enough to see that both work."""
+
+
+def full() -> tuple[Setting, ...]:
+    """The whole product, and the trace."""
+    product = itertools.product(RATES, RTTS, BUFFERS, FLOWS, LOSSES)
+    return (*(Setting(*values) for values in product), Setting(None, 40, 4))
