@@ -173,7 +173,7 @@ fn each_mistake_is_one_line() {
         (vec!["serve", "--listen", &unix, "--max-wait", "x"], "expected 0 to 1000"),
         (vec!["serve", "--listen", &unix, "--mode", "abc"], "expected permissions like 660"),
         (vec!["bench-serve", "--connect", "udp:192.0.2.1:1"], "expected an address of this host"),
-        (vec!["bench-serve", "--duration", "2h"], "expected a time from 0 to an hour"),
+        (vec!["bench-serve", "--duration", "2h"], "expected a time like 30ms or 10s"),
     ] {
         let output = Command::new(PROGRAM).args(&arguments).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
@@ -186,8 +186,8 @@ fn each_mistake_is_one_line() {
 }
 
 #[test]
-fn a_load_of_a_second() {
-    let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--duration", "1s", "--json"];
+fn a_load_of_a_moment() {
+    let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--duration", "300ms", "--json"];
     for transport in [&["--period", "30ms"][..], &["--udp", "--period", "0"]] {
         let output = Command::new(PROGRAM).args(arguments).args(transport).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,5 @@
-//! The JSON that describes a run: a [`Config`] whose flows also name their schemes.
+//! The JSON that describes a run: a [`Config`] whose flows also name their schemes, and `decide`, the address of an
+//! inference service, where that is to decide for the learned ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use astraea_sim::Config;
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
+
+use crate::service::Service;
 
 /// A congestion-control scheme with its parameters in SI units.
 struct Scheme {
@@ -24,6 +27,7 @@ pub(crate) struct Job {
     pub(crate) config: Config,
     schemes: Vec<Scheme>,
     policies: Policies,
+    service: Option<Service>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as an argument of map_err")]
@@ -38,9 +42,11 @@ impl Job {
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| value_error("flows: missing, expected a list"))?;
         let schemes = flows.iter_mut().enumerate().map(|(i, flow)| take_scheme(i, flow)).collect::<Result<_, _>>()?;
+        let service = value.as_object_mut().and_then(|job| job.remove("decide"));
+        let service = service.as_ref().and_then(Value::as_str).map(Service::connect).transpose()?;
         let config: Config = serde_json::from_value(value).map_err(value_error)?;
         config.validate().map_err(value_error)?;
-        let job = Self { config, schemes, policies };
+        let job = Self { config, schemes, policies, service };
         for flow in 0..job.schemes.len() {
             job.controller(flow)?;
         }
@@ -53,9 +59,24 @@ impl Job {
         let mss = self.config.flows[flow].mss;
         match self.policies.get(name) {
             Some(_) if !params.is_empty() => Err(value_error(format!("policy {name:?} takes no parameters"))),
-            Some(policy) => Ok(schemes::learned(policy.clone(), mss)),
-            None => schemes::build(name, params, mss).map_err(value_error),
+            Some(policy) => self.learned(name, policy, mss),
+            None => match schemes::policy(name) {
+                Some(policy) if self.service.is_some() && params.is_empty() => self.learned(name, &policy, mss),
+                _ => schemes::build(name, params, mss).map_err(value_error),
+            },
         }
+    }
+
+    fn learned(&self, name: &str, policy: &Arc<Policy>, mss: u32) -> Result<AnyController, PyErr> {
+        match &self.service {
+            Some(service) => service.controller(name, policy, mss),
+            None => Ok(schemes::learned(policy.clone(), mss)),
+        }
+    }
+
+    /// Fails if the run was not what it should be.
+    pub(crate) fn check(&self) -> Result<(), PyErr> {
+        self.service.as_ref().map_or(Ok(()), Service::check)
     }
 }
 

@@ -9,6 +9,7 @@ mod policy;
 mod results;
 mod rollout;
 mod schemes;
+mod service;
 mod simulate;
 mod steady;
 mod traces;

@@ -73,6 +73,7 @@ pub(crate) fn simulate<'py>(
     let cancelled = cancel.map(|c| c.get().flag.clone()).unwrap_or_default();
     let mut simulation = new_simulation(&job, seed, |flow| deciders.contains_key(&flow))?;
     py.detach(|| run(&mut simulation, &deciders, &cancelled))?;
+    job.check()?;
     results(py, &job.config, &mut simulation)
 }
 

@@ -17,6 +17,7 @@ mod report;
 pub mod rule;
 #[cfg(feature = "service")]
 pub mod service;
+mod version;
 pub mod wire;
 
 pub use address::{Address, AddressError};
@@ -26,3 +27,4 @@ pub use remote::{Link, Remote};
 pub use report::{HISTORY, Report, Reporter};
 #[cfg(feature = "service")]
 pub use service::{Config, Control, Engine, Limits, Service, ServiceError, Source};
+pub use version::version;

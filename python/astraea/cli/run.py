@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out
+from astraea.client import DEFAULT_ADDRESS
+from astraea.errors import UserError
 from astraea.eval import api, registry, results, runner
 from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
@@ -77,6 +79,14 @@ def run(
             show_default="2ms",
         ),
     ] = None,
+    decide: Annotated[
+        str,
+        typer.Option(
+            metavar="WHO",
+            help="Who decides for learned schemes: they themselves ([b]local[/b]), or an inference service, "
+            "[b]service[/b] or [b]service=unix:PATH[/b].",
+        ),
+    ] = "local",
     directory: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where results go.", show_default="out/SCENARIO"),
@@ -102,6 +112,7 @@ def run(
             trace=trace,
             backend=backend,
             max_lateness=max_lateness,
+            decide=_service(decide),
             progress=functools.partial(_progress, shown=not quiet and not json),
         )
     if not found.trials:
@@ -141,6 +152,16 @@ def _warn(found: api.Results) -> None:
         count = f"{len(failed)} {'flow' if len(failed) == 1 else 'flows'} failed"
         where = f"{trial['cc']}, seed {trial['seed']}, flow {flow['flow']}"
         err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True, markup=False)
+
+
+def _service(decide: str) -> str | None:
+    """The address of the service that decides, if one does."""
+    kind, given, address = decide.partition("=")
+    if decide == "local":
+        return None
+    if kind != "service" or (given and not address):
+        raise UserError(f'--decide "{decide}": expected local, service or service=ADDRESS, like service=unix:PATH')
+    return address or DEFAULT_ADDRESS
 
 
 def _report(directory: Path) -> Path:

@@ -118,6 +118,7 @@ def execute(
     trace: str | None = None,
     backend: str = "sim",
     max_lateness: str | None = None,
+    decide: str | None = None,
     progress: Progress = lambda _: nullcontext(lambda _: None),
 ) -> Results:
     """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials."""
@@ -125,7 +126,7 @@ def execute(
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
     schemes = registry.split(cc)
-    made = backends.make(backend, _lateness(max_lateness))
+    made = backends.make(backend, _lateness(max_lateness), decide)
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
         laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
         with progress(laid) as on_done:

@@ -36,15 +36,18 @@ class Backend(Protocol):
         """What results should say about the host, as far as they depend on it."""
 
 
-def make(name: str, lateness_limit_ns: int | None = None) -> Backend:
+def make(name: str, lateness_limit_ns: int | None = None, decide: str | None = None) -> Backend:
     """The backend called `name`; raises `UserError` if there is none, or if it cannot work here.
 
     `lateness_limit_ns` is what one packet in a thousand may be late on emulated links; None: the default.
+    `decide` is the address of the inference service that decides for learned schemes in the simulator.
     """
     if name == "sim":
         if lateness_limit_ns is not None:
             raise UserError("--max-lateness: only emulated links are late; expected --backend kernel with it")
-        return Simulator()
+        return Simulator(decide)
+    if decide is not None:
+        raise UserError(f"--decide: flows of the backend {name} cannot ask a service; expected --backend sim with it")
     if name == "kernel":
         return Kernel(LATENESS_LIMIT_NS if lateness_limit_ns is None else lateness_limit_ns)
     raise UserError(f"--backend {name}: no such backend{nearest(name, NAMES)}; expected {' or '.join(NAMES)}")

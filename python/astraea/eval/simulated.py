@@ -16,21 +16,26 @@ MAX_VALUES = 10**8
 
 
 class Simulator:
-    """The simulator as a backend."""
+    """The simulator as a backend.
+
+    Args:
+        decide: Address of the inference service that decides for learned schemes; None: they do so themselves.
+    """
 
     name = "sim"
     parallel = True
 
-    def __init__(self) -> None:
+    def __init__(self, decide: str | None = None) -> None:
         self._cancel = _native.Cancel()
+        self._decide = decide
 
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
-        check(trial, where)
+        check(trial, where, self._decide)
 
     def run(self, trial: Resolved) -> dict[str, Any]:
         """Run a trial."""
-        return simulate(trial, self._cancel)
+        return simulate(trial, self._cancel, self._decide)
 
     def cancel(self) -> None:
         """Make running trials raise KeyboardInterrupt soon."""
@@ -41,17 +46,25 @@ class Simulator:
         return {}
 
 
-def simulate(trial: Resolved, cancel: _native.Cancel | None = None) -> dict[str, Any]:
-    """Run a trial; the result is that of `_native.simulate`.
+def simulate(trial: Resolved, cancel: _native.Cancel | None = None, decide: str | None = None) -> dict[str, Any]:
+    """Run a trial; the result is that of `_native.simulate`. `decide` is that of `Simulator`.
 
-    Raises KeyboardInterrupt when cancelled, and `UserError` for a mistake in a controller written in Python.
+    Raises KeyboardInterrupt when cancelled, and `UserError` for a mistake in a controller written in Python and for an
+    inference service that does not answer.
     """
     controllers = {
         index: Bridge(flow.scheme.factory, MSS)
         for index, flow in enumerate(trial.flows)
         if flow.scheme.factory is not None
     }
-    return _native.simulate(json.dumps(trial.config), trial.seed, controllers or None, cancel, _policies(trial))
+    try:
+        return _native.simulate(_config(trial, decide), trial.seed, controllers or None, cancel, _policies(trial))
+    except ConnectionError as error:
+        raise UserError(str(error)) from None
+
+
+def _config(trial: Resolved, decide: str | None) -> str:
+    return json.dumps(trial.config if decide is None else trial.config | {"decide": decide})
 
 
 def _policies(trial: Resolved) -> dict[str, _native.Policy]:
@@ -59,7 +72,7 @@ def _policies(trial: Resolved) -> dict[str, _native.Policy]:
     return {scheme.name: scheme.policy for scheme in schemes if scheme.policy is not None}
 
 
-def check(trial: Resolved, where: str) -> None:
+def check(trial: Resolved, where: str, decide: str | None = None) -> None:
     """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
     length, slot = (trial.config[key] for key in ("duration_ns", "slot_ns"))
     if (values := length // slot * (len(trial.flows) + len(trial.links))) > MAX_VALUES:
@@ -68,6 +81,8 @@ def check(trial: Resolved, where: str) -> None:
             f"series; expected at most {MAX_VALUES:.0e}; a longer `record` makes fewer"
         )
     try:
-        _native.check(json.dumps(trial.config), _policies(trial))
+        _native.check(_config(trial, decide), _policies(trial))
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
+    except ConnectionError as error:
+        raise UserError(str(error)) from None

@@ -17,6 +17,9 @@ use crate::{Address, Key, Report, rule};
 use history::History;
 use transport::Transport;
 
+/// Longest time between two attempts to find a service.
+const RETRY: Duration = Duration::from_millis(50);
+
 /// Who made a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -258,7 +261,7 @@ impl Client {
     fn look(&mut self, any: bool) {
         let now = Instant::now();
         if self.session.is_none() && now >= self.greet_at {
-            self.greet_at = now + self.timeout / 2;
+            self.greet_at = now + (self.timeout / 2).min(RETRY);
             if self.transport.is_none() {
                 match Transport::connect(&self.address) {
                     Ok(transport) => self.transport = Some(transport),

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::version;
 use astraea_policy::{Policy, PolicyError, schemes};
-use sha2::{Digest, Sha256};
 
 /// Where a policy comes from.
 #[derive(Clone, Debug)]
@@ -51,15 +51,13 @@ impl fmt::Display for Source {
 pub struct Loaded {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The first eight bytes of the file's SHA-256: the same file has the same version everywhere.
+    /// Its [`version`].
     pub version: u64,
 }
 
 impl Loaded {
     /// A policy with the version that its file has.
     pub fn new(policy: Arc<Policy>) -> Self {
-        let digest = Sha256::digest(policy.to_bytes());
-        let version = u64::from_be_bytes(std::array::from_fn(|index| digest[index]));
-        Self { policy, version }
+        Self { version: version(&policy), policy }
     }
 }

@@ -71,8 +71,8 @@ fn what_is_written_is_read() {
 #[test]
 fn the_layout_is_pinned() {
     let bytes = written(&Codec::default(), Message::End { flow: 0x0807_0605_0403_0201 });
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(hex, "41535452010628007ebda4bf00000000050000000000000006000000000000000102030405060708");
+    let expected = b"ASTR\x01\x06\x28\0\x7e\xbd\xa4\xbf\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08";
+    assert_eq!(bytes, expected);
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! Flows of a simulation that an inference service decides for.
+
+use std::time::Duration;
+
+use astraea_cc::AnyController;
+use astraea_policy::{AgentConfig, Policy};
+use astraea_serve::{Address, Client, Link, version};
+use pyo3::PyErr;
+use pyo3::exceptions::PyConnectionError;
+
+use crate::job::value_error;
+
+/// How long an answer may take, and finding the service: the simulated time stands still meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A connection to a service.
+pub(crate) struct Service {
+    address: Address,
+    version: u64,
+    config: AgentConfig,
+    link: Link,
+}
+
+impl Service {
+    /// Connects to the service at an address.
+    pub(crate) fn connect(address: &str) -> Result<Self, PyErr> {
+        let address: Address = address.parse().map_err(value_error)?;
+        let patience = PATIENCE / 5;
+        let client = Client::connect(address.clone(), None, PATIENCE, patience).map_err(connection_error)?;
+        let terms = client.terms().ok_or_else(|| connection_error(format!("{address}: has gone")))?;
+        Ok(Self { address, version: terms.version, config: terms.agent(), link: Link::new(client) })
+    }
+
+    /// A controller of a flow whose scheme is this policy, which the service must be serving.
+    pub(crate) fn controller(&self, scheme: &str, policy: &Policy, mss: u32) -> Result<AnyController, PyErr> {
+        let (found, expected) = (self.version, version(policy));
+        if found != expected {
+            let address = &self.address;
+            let line = format!("{address}: serves policy {found:016x}; expected {expected:016x}, that of {scheme:?}");
+            return Err(connection_error(line));
+        }
+        Ok(AnyController::Custom(Box::new(self.link.controller(self.config, mss))))
+    }
+
+    /// Fails if the service left some decisions to the local rule: they would not be those of the scheme.
+    pub(crate) fn check(&self) -> Result<(), PyErr> {
+        let counts = self.link.counts();
+        if counts.ruled == 0 {
+            return Ok(());
+        }
+        let (address, all) = (&self.address, counts.ruled + counts.answered);
+        Err(connection_error(format!("{address}: did not answer {} of {all} requests", counts.ruled)))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as an argument of map_err")]
+fn connection_error(error: impl ToString) -> PyErr {
+    PyConnectionError::new_err(error.to_string())
+}
