@@ -1,10 +1,10 @@
-//! `astraead trial`: one trial of a scenario on the kernel's own TCP, for `astraea run --backend kernel`.
+//! `astraead trial`: one trial of a scenario on real traffic, for `astraea run --backend kernel` and `--backend quic`.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use astraea_testbed::{Job, document, trial};
+use astraea_testbed::{Job, Traffic, document, trial};
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// One packet in a thousand may be so late before the trial counts as unfaithful
     #[arg(long, value_name = "NS", default_value_t = 2_000_000)]
     lateness_limit: u64,
+    /// Carry the data over QUIC, under any scheme, instead of the kernel's TCP
+    #[arg(long)]
+    quic: bool,
     /// Say whether the trial could be run, and leave
     #[arg(long)]
     check: bool,
@@ -35,7 +38,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut json = String::new();
     io::stdin().read_to_string(&mut json)?;
-    let job = Job::parse(&json)?;
+    let job = Job::parse(&json, if arguments.quic { Traffic::Quic } else { Traffic::Tcp })?;
     if arguments.check {
         trial::check(&job)?;
         return Ok(ExitCode::SUCCESS);

@@ -8,11 +8,10 @@
 
 use std::collections::VecDeque;
 
-use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Rtt, Signal};
+use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Reduction, Rtt, Signal};
 
 use crate::monitor::Interval;
 use crate::scoreboard::{Scoreboard, Sent, State};
-use crate::sender::reduction::Reduction;
 use crate::source::Source;
 
 /// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
@@ -347,7 +346,6 @@ impl<C: Controller> Sender<C> {
 }
 
 mod recovery;
-mod reduction;
 
 #[cfg(test)]
 mod tests;

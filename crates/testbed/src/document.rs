@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use astraea_cc::{MSS, Nanos};
+use astraea_cc::Nanos;
 use astraea_sim::columns::{self, FlowSeries};
 use astraea_sim::{Config, FlowSlot};
 use serde_json::{Map, Value, json};
@@ -65,6 +65,7 @@ pub fn write(job: &Job, mut trial: Trial, to: &mut impl Write) -> io::Result<()>
 
 /// Completes the flows' own accounts by what only the network knows.
 fn join(trial: &mut Trial) {
+    let (carried, data) = (u64::from(trial.packet.carried), u64::from(trial.packet.data));
     for (index, flow) in trial.flows.iter_mut().enumerate() {
         let path = trial.report.flow_stats(index);
         let departed = trial.report.flow_series(index);
@@ -73,16 +74,16 @@ fn join(trial: &mut Trial) {
         }
         let mut within = 0;
         for (entry, departed) in flow.slots.iter_mut().zip(&departed) {
-            entry.delivered = departed.delivered;
+            entry.delivered = departed.delivered * data / carried;
             within += departed.delivered;
         }
         // The links know ahead what leaves after the end.
-        let beyond = path.departed_bytes.saturating_sub(within) / u64::from(MSS);
+        let beyond = path.departed_bytes.saturating_sub(within) / carried;
         // What was sent again for nothing has left the queue twice.
-        let twice = flow.stats.spurious * u64::from(MSS);
+        let twice = flow.stats.spurious * data;
         flow.stats.dropped = path.gone;
         flow.stats.departed = path.departed.saturating_sub(beyond);
-        flow.stats.delivered_bytes = within.saturating_sub(twice).max(flow.stats.delivered_bytes);
+        flow.stats.delivered_bytes = (within * data / carried).saturating_sub(twice).max(flow.stats.delivered_bytes);
     }
 }
 

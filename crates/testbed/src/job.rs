@@ -1,5 +1,7 @@
 //! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes.
 
+mod quic;
+
 use astraea_cc::{MILLISECOND, MSS, Nanos};
 use astraea_sim::{AckConfig, Config, FlowConfig};
 use serde_json::Value;
@@ -10,7 +12,26 @@ use crate::scheme::{self, KernelScheme};
 /// (`TCP_DELACK_MIN`).
 const DELAYED_ACK: Nanos = 40 * MILLISECOND;
 
-/// Why a trial cannot be run on the kernel. Displayed as one line: where, what, what was expected.
+/// What carries the data of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traffic {
+    /// TCP connections of this kernel, under congestion controls of this kernel.
+    #[default]
+    Tcp,
+    /// QUIC connections of this process, under any scheme.
+    Quic,
+}
+
+/// The scheme of each flow.
+#[derive(Clone, Debug)]
+pub enum Schemes {
+    /// For [`Traffic::Tcp`].
+    Kernel(Vec<&'static KernelScheme>),
+    /// For [`Traffic::Quic`].
+    Quic(Vec<astraea_quic::Scheme>),
+}
+
+/// Why a trial cannot be run. Displayed as one line: where, what, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(String);
@@ -27,37 +48,53 @@ pub struct Job {
     /// The configuration.
     pub config: Config,
     /// The scheme of each flow.
-    pub schemes: Vec<&'static KernelScheme>,
+    pub schemes: Schemes,
 }
 
 impl Job {
     /// Reads and checks a trial.
     ///
     /// # Errors
-    /// What is inconsistent, or what the kernel cannot do.
-    pub fn parse(json: &str) -> Result<Self, Refusal> {
+    /// What is inconsistent, or what that kind of traffic cannot do.
+    pub fn parse(json: &str, traffic: Traffic) -> Result<Self, Refusal> {
         let plain = |error: &dyn std::fmt::Display| Refusal(error.to_string());
         let mut value: Value = serde_json::from_str(json).map_err(|error| plain(&error))?;
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| Refusal("flows: missing, expected a list".into()))?;
-        let schemes =
-            flows.iter_mut().enumerate().map(|(index, flow)| take_scheme(index, flow)).collect::<Result<_, _>>()?;
+        let flows = flows.iter_mut().enumerate();
+        let schemes = match traffic {
+            Traffic::Tcp => {
+                Schemes::Kernel(flows.map(|(index, flow)| kernel_scheme(index, flow)).collect::<Result<_, _>>()?)
+            }
+            Traffic::Quic => {
+                Schemes::Quic(flows.map(|(index, flow)| quic::scheme(index, flow)).collect::<Result<_, _>>()?)
+            }
+        };
         let config: Config = serde_json::from_value(value).map_err(|error| plain(&error))?;
         config.validate().map_err(|error| plain(&error))?;
         if config.slot_ns == 0 {
             return Err(Refusal("slot_ns: is 0, expected a positive time".into()));
         }
         for (index, flow) in config.flows.iter().enumerate() {
-            check_flow(flow).map_err(|problem| Refusal::flow(index, problem))?;
+            let checked = match traffic {
+                Traffic::Tcp => check_flow(flow),
+                Traffic::Quic => quic::check_flow(flow),
+            };
+            checked.map_err(|problem| Refusal::flow(index, problem))?;
         }
         Ok(Self { config, schemes })
     }
 }
 
 /// Removes `scheme` from a flow, since the links know no schemes.
-fn take_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme, Refusal> {
+fn take_scheme(index: usize, flow: &mut Value) -> Result<Value, Refusal> {
+    let taken = flow.as_object_mut().and_then(|flow| flow.remove("scheme"));
+    taken.ok_or_else(|| Refusal::flow(index, "scheme: missing"))
+}
+
+fn kernel_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme, Refusal> {
     let wrong = |what: &str| Refusal::flow(index, format!("scheme: {what}"));
-    let taken = flow.as_object_mut().and_then(|flow| flow.remove("scheme")).ok_or_else(|| wrong("missing"))?;
+    let taken = take_scheme(index, flow)?;
     let name = taken.get("name").and_then(Value::as_str).ok_or_else(|| wrong("name: missing, expected a string"))?;
     let known = scheme::find(name).ok_or_else(|| {
         let names: Vec<_> = scheme::SCHEMES.iter().map(|scheme| scheme.name).collect();
@@ -105,13 +142,14 @@ mod tests {
     }
 
     fn refusal(flow: &str) -> String {
-        Job::parse(&json(flow)).unwrap_err().to_string()
+        Job::parse(&json(flow), Traffic::Tcp).unwrap_err().to_string()
     }
 
     #[test]
     fn a_trial_is_read_with_its_schemes() {
-        let job = Job::parse(&json(r#""scheme": {"name": "newreno", "params": {}}, "ack": {"every": 2}"#)).unwrap();
-        assert_eq!(job.schemes[0].kernel, "reno");
+        let flow = json(r#""scheme": {"name": "newreno", "params": {}}, "ack": {"every": 2}"#);
+        let job = Job::parse(&flow, Traffic::Tcp).unwrap();
+        assert!(matches!(job.schemes, Schemes::Kernel(schemes) if schemes[0].kernel == "reno"));
         assert_eq!(job.config.flows.len(), 1);
     }
 
@@ -129,7 +167,7 @@ mod tests {
         assert!(cubic(r#""ack": {"loss": 0.1}"#).starts_with("flows[0].ack.loss: "));
         assert_eq!(cubic(r#""mss": 1000"#), "flows[0].mss: is 1000, expected 1448");
         assert!(cubic(r#""unknown": 1"#).contains("unknown field"));
-        assert!(Job::parse("{").is_err());
+        assert!(Job::parse("{", Traffic::Tcp).is_err());
         assert_eq!(refusal(r#""ecn": true"#), "flows[0].scheme: missing");
     }
 }

@@ -4,19 +4,21 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::atomic::AtomicBool;
 
-use astraea_cc::{MILLISECOND, Nanos};
+use astraea_cc::{MILLISECOND, MSS, Nanos};
 use astraea_emu::{DEVICE, Emulator, Report, Route, receiver_address, sender_address};
+use astraea_quic::transfer::{DATAGRAM, PAYLOAD};
 use astraea_sim::{Config, DelayConfig, FlowConfig, LinkConfig, RateConfig};
 
 use crate::flow::FlowOutcome;
 use crate::flows::{Flows, FlowsError};
-use crate::job::Job;
+use crate::job::{Job, Schemes};
 use crate::plan::{FlowPlan, Plan};
+use crate::quic;
 use crate::quickack;
-use crate::scheme;
+use crate::scheme::{self, KernelScheme};
 
 /// Port that the receiver listens on.
-const PORT: u16 = 5001;
+pub(crate) const PORT: u16 = 5001;
 
 /// Allowance in ns for what a connection takes beyond its round trip.
 const SLACK: Nanos = 5 * MILLISECOND;
@@ -69,6 +71,22 @@ pub struct Trial {
     pub flows: Vec<FlowOutcome>,
     /// Of the links.
     pub report: Report,
+    /// What a full packet carries.
+    pub packet: Payload,
+}
+
+/// Bytes in a full packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload {
+    /// What the links count: the payload of TCP or UDP.
+    pub carried: u32,
+    /// The application's part of it.
+    pub data: u32,
+}
+
+impl Payload {
+    const TCP: Self = Self { carried: MSS, data: MSS };
+    const QUIC: Self = Self { carried: DATAGRAM, data: PAYLOAD };
 }
 
 /// Whether a trial could be run here and now, as far as can be told without running it.
@@ -76,8 +94,9 @@ pub struct Trial {
 /// # Errors
 /// What is missing.
 pub fn check(job: &Job) -> Result<(), TrialError> {
+    let Schemes::Kernel(schemes) = &job.schemes else { return Ok(()) };
     let available = scheme::available();
-    match job.schemes.iter().find(|scheme| !available.contains(scheme.kernel)) {
+    match schemes.iter().find(|scheme| !available.contains(scheme.kernel)) {
         Some(scheme) => Err(TrialError::Scheme { name: scheme.name, kernel: scheme.kernel, fix: scheme.fix }),
         None => Ok(()),
     }
@@ -92,8 +111,7 @@ pub fn check(job: &Job) -> Result<(), TrialError> {
 pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> Result<Trial, TrialError> {
     check(job)?;
     let config = &job.config;
-    let plan = plan(job, seed);
-    let lead = plan.flows.iter().map(|flow| flow.lead.saturating_sub(flow.start)).max().unwrap_or(0);
+    let lead = config.flows.iter().map(|flow| lead(job, flow).saturating_sub(flow.start_ns)).max().unwrap_or(0);
     let emulator = Emulator::start(astraea_emu::Config {
         links: config.links.clone(),
         routes: config.flows.iter().map(route).collect(),
@@ -104,19 +122,45 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
         lateness_limit_ns: lateness_limit,
         ..astraea_emu::Config::default()
     })?;
+    let (flows, packet) = match &job.schemes {
+        Schemes::Kernel(schemes) => (tcp(job, schemes, seed, &emulator, cancel)?, Payload::TCP),
+        Schemes::Quic(schemes) => {
+            let flows = quic::run(job, schemes, seed, &emulator, cancel).map_err(system("QUIC connections"))?;
+            (flows, Payload::QUIC)
+        }
+    };
+    Ok(Trial { flows, report: emulator.stop(), packet })
+}
+
+/// Runs the flows as TCP connections. The calling thread ends up in the senders' network namespace.
+fn tcp(
+    job: &Job,
+    schemes: &[&'static KernelScheme],
+    seed: u64,
+    emulator: &Emulator,
+    cancel: &AtomicBool,
+) -> Result<Vec<FlowOutcome>, TrialError> {
     for namespace in [emulator.senders(), emulator.receivers()] {
         for (key, value) in PARAMETERS {
             namespace.sysctl(key, value)?;
         }
     }
     emulator.receivers().enter().map_err(system("entering a network namespace"))?;
-    let prompt = config.flows.iter().enumerate().filter(|(_, flow)| flow.ack.every == 1);
+    let prompt = job.config.flows.iter().enumerate().filter(|(_, flow)| flow.ack.every == 1);
     quickack::towards(prompt.map(|(index, _)| sender_address(index)), DEVICE)
         .map_err(system("routes to the senders"))?;
-    let flows = Flows::listen(plan)?;
+    let flows = Flows::listen(plan(job, schemes, seed))?;
     emulator.senders().enter().map_err(system("entering a network namespace"))?;
-    let flows = flows.run(emulator.epoch(), cancel)?;
-    Ok(Trial { flows, report: emulator.stop() })
+    Ok(flows.run(emulator.epoch(), cancel)?)
+}
+
+/// How long before its start a flow connects.
+fn lead(job: &Job, flow: &FlowConfig) -> Nanos {
+    let (out, back) = one_way_delays(&job.config, flow);
+    match job.schemes {
+        Schemes::Kernel(_) => out + back + SLACK / 2,
+        Schemes::Quic(_) => quic::lead(out + back),
+    }
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> TrialError {
@@ -128,17 +172,17 @@ fn route(flow: &FlowConfig) -> Route {
 }
 
 /// What the two ends have to do. All flows go to one listener, at the address of the first flow's receiver.
-fn plan(job: &Job, seed: u64) -> Plan {
+fn plan(job: &Job, schemes: &[&'static KernelScheme], seed: u64) -> Plan {
     let config = &job.config;
-    let flows = config.flows.iter().zip(&job.schemes).enumerate().map(|(index, (flow, scheme))| {
-        let (out, back) = one_way_delays(config, flow);
+    let flows = config.flows.iter().zip(schemes).enumerate().map(|(index, (flow, scheme))| {
+        let (_, back) = one_way_delays(config, flow);
         FlowPlan {
             scheme,
             from: sender_address(index),
             to: None,
             start: flow.start_ns,
             stop: flow.stop_ns,
-            lead: out + back + SLACK / 2,
+            lead: lead(job, flow),
             way_back: back,
             rate: flow.path.iter().map(|link| rate(&config.links[*link])).fold(f64::INFINITY, f64::min),
             source: flow.source.clone(),
@@ -162,7 +206,7 @@ fn rate(link: &LinkConfig) -> f64 {
 }
 
 /// Delays in ns of a flow's ways out and back at its start, on idle links.
-fn one_way_delays(config: &Config, flow: &FlowConfig) -> (Nanos, Nanos) {
+pub(crate) fn one_way_delays(config: &Config, flow: &FlowConfig) -> (Nanos, Nanos) {
     let of = |path: &[usize]| -> Nanos {
         path.iter().map(|link| propagation(&config.links[*link].delay, flow.start_ns)).sum()
     };

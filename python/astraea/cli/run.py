@@ -66,8 +66,8 @@ def run(
         str,
         typer.Option(
             metavar="NAME",
-            help="What carries the traffic: [b]sim[/b], the simulator, or [b]kernel[/b], this machine's own TCP over "
-            "emulated links.",
+            help="What carries the traffic: [b]sim[/b], the simulator; or over emulated links [b]kernel[/b], this "
+            "machine's own TCP, or [b]quic[/b], QUIC connections under any scheme.",
             autocompletion=lambda: list(backends.NAMES),
         ),
     ] = "sim",
@@ -75,7 +75,7 @@ def run(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Kernel: one packet in a thousand may be so late before a trial counts as unfaithful.",
+            help="Emulated links: one packet in a thousand may be so late before a trial counts as unfaithful.",
             show_default="2ms",
         ),
     ] = None,

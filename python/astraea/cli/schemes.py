@@ -24,14 +24,15 @@ def schemes(json: Json = False) -> None:
     for name, scheme in known.items():
         marks = [_mark(why) for why in backends[name].values()]
         rows.append([f"[b]{name}[/b]", *marks, scheme["title"], str(scheme["year"] or ""), scheme["reference"]])
-        rows += [["", "", "", f"  {_parameter(param)}", "", param["doc"]] for param in scheme["params"]]
+        rows += [["", *("" for _ in NAMES), f"  {_parameter(param)}", "", param["doc"]] for param in scheme["params"]]
     out().print(table(["name", *NAMES, "scheme", "year", "reference"], rows))
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for name, on in backends.items():
-        if on["kernel"] is not None:
-            reasons.setdefault(on["kernel"], []).append(name)
-    for reason, names in reasons.items():
-        out().print(f"[dim]not on kernel: {', '.join(names)}: {reason}[/dim]", soft_wrap=True)
+        for backend, reason in on.items():
+            if reason is not None:
+                reasons.setdefault((backend, reason), []).append(name)
+    for (backend, reason), names in reasons.items():
+        out().print(f"[dim]not on {backend}: {', '.join(names)}: {reason}[/dim]", soft_wrap=True)
 
 
 def _mark(why: str | None) -> str:

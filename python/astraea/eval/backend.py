@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from astraea.errors import UserError, nearest
-from astraea.eval.kernel import LATENESS_LIMIT_NS, Kernel
+from astraea.eval.kernel import LATENESS_LIMIT_NS, Kernel, Quic
 from astraea.eval.simulated import Simulator
 from astraea.scenario.resolve import Resolved
 
-NAMES = ("sim", "kernel")
+NAMES = ("sim", "kernel", "quic")
 """Every backend, the default first."""
+
+_REAL = {"kernel": Kernel, "quic": Quic}
 
 
 class Backend(Protocol):
@@ -44,10 +46,10 @@ def make(name: str, lateness_limit_ns: int | None = None, decide: str | None = N
     """
     if name == "sim":
         if lateness_limit_ns is not None:
-            raise UserError("--max-lateness: only emulated links are late; expected --backend kernel with it")
+            raise UserError("--max-lateness: only emulated links are late; expected --backend kernel or quic with it")
         return Simulator(decide)
     if decide is not None:
         raise UserError(f"--decide: flows of the backend {name} cannot ask a service; expected --backend sim with it")
-    if name == "kernel":
-        return Kernel(LATENESS_LIMIT_NS if lateness_limit_ns is None else lateness_limit_ns)
-    raise UserError(f"--backend {name}: no such backend{nearest(name, NAMES)}; expected {' or '.join(NAMES)}")
+    if name not in _REAL:
+        raise UserError(f"--backend {name}: no such backend{nearest(name, NAMES)}; expected {' or '.join(NAMES)}")
+    return _REAL[name](LATENESS_LIMIT_NS if lateness_limit_ns is None else lateness_limit_ns)

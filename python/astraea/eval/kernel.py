@@ -1,4 +1,7 @@
-"""The backend `kernel`: trials on the kernel's own TCP over emulated links, which `astraead trial` runs."""
+"""Backends of real traffic over emulated links, which `astraead trial` carries.
+
+`kernel` is the kernel's own TCP, `quic` are QUIC connections of a process, under any scheme.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,8 @@ class Kernel:
 
     name = "kernel"
     parallel = False
+    options: tuple[str, ...] = ()
+    """What `astraead trial` needs to be told."""
 
     def __init__(self, lateness_limit_ns: int = LATENESS_LIMIT_NS) -> None:
         self._program = host.program()
@@ -44,7 +49,7 @@ class Kernel:
         self._cancelled = False
         self._findings = doctor(self._program)
         if reason := obstacle(self._findings):
-            raise UserError(f"--backend kernel: {reason}; or use --backend sim")
+            raise UserError(f"--backend {self.name}: {reason}; or use --backend sim")
 
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the kernel cannot do; `where` names the scenario."""
@@ -54,11 +59,15 @@ class Kernel:
                 raise UserError(f"--cc {flow.scheme.label}: {kind} runs in the simulator only; expected --backend sim")
         self._ask(trial, where, "--check")
 
+    def config(self, trial: Resolved) -> dict[str, Any]:
+        """What `astraead trial` reads."""
+        return trial.config
+
     def run(self, trial: Resolved) -> dict[str, Any]:
         """Run a trial, and once more if it was unfaithful; the more faithful result counts."""
         best: dict[str, Any] | None = None
         for attempt in range(1, ATTEMPTS + 1):
-            answer = self._ask(trial, "kernel", "--seed", str(trial.seed), "--lateness-limit", str(self._limit))
+            answer = self._ask(trial, self.name, "--seed", str(trial.seed), "--lateness-limit", str(self._limit))
             result = read(answer)
             late = result["emulation"]["lateness_p999_ns"] or 0
             if best is None or not result["emulation"]["problems"] or late < best["emulation"]["lateness_p999_ns"]:
@@ -90,14 +99,14 @@ class Kernel:
             if self._cancelled:
                 raise KeyboardInterrupt
             child = subprocess.Popen(
-                [self._program, "trial", *options],
+                [self._program, "trial", *self.options, *options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
             self._child = child
         try:
-            answer, said = child.communicate(json.dumps(trial.config).encode())
+            answer, said = child.communicate(json.dumps(self.config(trial)).encode())
         finally:
             with self._lock:
                 self._child = None
@@ -111,6 +120,29 @@ class Kernel:
             line = f"{host.PROGRAM} trial failed: {line}"
         named = _FLOW.sub(lambda found: f"flow.{trial.flows[int(found[1])].group}", line)
         raise UserError(f"{where}: {named}")
+
+
+class Quic(Kernel):
+    """QUIC connections as a backend: any scheme on real packets. Raises `UserError` if this machine does not allow it."""
+
+    name = "quic"
+    options = ("--quic",)
+
+    def check(self, trial: Resolved, where: str) -> None:
+        """Raise `UserError` for what the stack cannot do; `where` names the scenario."""
+        for flow in trial.flows:
+            if flow.scheme.factory is not None:
+                kind = "a controller written in Python runs in the simulator only"
+                raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim")
+        self._ask(trial, where, "--check")
+
+    def config(self, trial: Resolved) -> dict[str, Any]:
+        """The simulator's configuration, in which a policy in a file is named by its path."""
+        flows = [dict(flow) for flow in trial.config["flows"]]
+        for flow, plan in zip(flows, trial.flows, strict=True):
+            if plan.scheme.policy is not None:
+                flow["scheme"] = {"policy": str(Path(plan.scheme.name).resolve())}
+        return {**trial.config, "flows": flows}
 
 
 def read(answer: bytes) -> dict[str, Any]:
@@ -152,17 +184,23 @@ def obstacle(findings: dict[str, Any]) -> str | None:
     return "; ".join(f"{check['name']}: {check['found']} ({check['fix']})" for check in missing[:1])
 
 
-def availability() -> dict[str, str | None]:
-    """For each scheme that a kernel may have: why it does not run on this machine's, or None if it does."""
+def availability() -> tuple[dict[str, str | None], str | None]:
+    """What runs on this machine.
+
+    Returns:
+        For each scheme that a kernel may have, why it does not run on this one, or None if it does; and the same for
+        QUIC, which runs all or none.
+    """
     try:
         findings = doctor(host.program())
     except UserError as error:
-        return {"": str(error)}
+        return {"": str(error)}, str(error)
     blocked = obstacle(findings)
-    return {
+    kernel = {
         scheme["name"]: blocked or (None if scheme["available"] else f"not in this kernel ({scheme['fix']})")
         for scheme in findings["schemes"]
     }
+    return kernel, blocked
 
 
 def _processor() -> str:

@@ -33,9 +33,9 @@ def native() -> dict[str, dict[str, Any]]:
 
 def backends() -> dict[str, dict[str, str | None]]:
     """By scheme and backend: why it does not run there on this machine, or None if it does."""
-    found = kernel.availability()
+    found, quic = kernel.availability()
     unknown = found.get("", "no kernel has it")
-    return {name: {"sim": None, "kernel": found.get(name, unknown)} for name in native()}
+    return {name: {"sim": None, "kernel": found.get(name, unknown), "quic": quic} for name in native()}
 
 
 def split(texts: Iterable[str]) -> list[str]:

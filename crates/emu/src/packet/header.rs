@@ -28,6 +28,8 @@ pub(crate) struct Headers {
     /// Bytes before the TCP header, and before the payload; 0 if it is not TCP whose checksum is left to offloading.
     pub(crate) transport: u16,
     pub(crate) header: u16,
+    /// Bytes before the payload of a UDP packet; 0 if it is none.
+    pub(crate) datagram: u16,
 }
 
 impl Headers {
@@ -45,6 +47,7 @@ impl Headers {
         // The offload tells where the transport header is even behind IPv6 extension headers.
         let partial = vnet.needs_checksum() && vnet.checksum_offset() == 16;
         let transport = if partial { Some(usize::from(vnet.checksum_start())) } else { transport };
+        let whole = transport.filter(|start| !partial && protocol == UDP && packet.len() >= start + 8);
         let ports = transport
             .filter(|_| partial || matches!(protocol, TCP | UDP))
             .and_then(|start| packet.get(start..start + 4))
@@ -64,6 +67,7 @@ impl Headers {
             marked: ecn & 3 == 3,
             transport: header.and(transport).unwrap_or(0) as u16,
             header: header.unwrap_or(0) as u16,
+            datagram: whole.map_or(0, |start| start as u16 + 8),
         })
     }
 }

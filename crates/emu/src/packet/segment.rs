@@ -100,9 +100,15 @@ impl Store {
     pub(crate) fn segment(&mut self, arrival: &Arrival, index: u16) -> (u32, u32, u32) {
         let segment = Segment { packet: arrival.packet, index };
         let payload = self.payload_range(segment).len();
-        let header = usize::from(arrival.headers.header);
+        let (header, datagram) = (usize::from(arrival.headers.header), usize::from(arrival.headers.datagram));
         let id = insert(&mut self.segments, &mut self.free_segments, segment);
-        (id, (header + payload) as u32, if header > 0 { payload as u32 } else { 0 })
+        let size = header + payload;
+        let data = match (header, datagram) {
+            (0, 0) => 0,
+            (0, datagram) => size - datagram,
+            _ => payload,
+        };
+        (id, size as u32, data as u32)
     }
 
     /// Forgets what was lost or dropped.

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, Signal};
+use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, Reduction, Signal};
 
-use super::reduction::Reduction;
 use super::{MAX_BACKOFF, MIN_RTO, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
 use crate::scoreboard::{Sent, State};
 

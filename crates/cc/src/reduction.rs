@@ -5,7 +5,7 @@
 ///
 /// Linux does so for every scheme that leaves its window to the stack (`tcp_cwnd_reduction`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reduction {
+pub struct Reduction {
     /// What was in flight when the congestion was detected (`RecoverFS`).
     flight: u64,
     /// The window to arrive at (`ssthresh`).
@@ -17,22 +17,23 @@ pub(super) struct Reduction {
 
 impl Reduction {
     /// From a flight of `flight` bytes to a window of `target`, with `in_flight` left after the losses.
-    pub(super) fn new(flight: u64, target: u64, in_flight: u64, mss: u64) -> Self {
+    pub fn new(flight: u64, target: u64, in_flight: u64, mss: u64) -> Self {
         // Room for the first retransmission, should no acknowledgement bring any.
         Self { flight: flight.max(1), target, delivered: 0, sent: 0, window: in_flight + mss }
     }
 
     /// The window that holds until the next acknowledgement.
-    pub(super) fn window(&self) -> u64 {
+    pub fn window(&self) -> u64 {
         self.window
     }
 
-    pub(super) fn on_sent(&mut self, bytes: u64) {
+    /// A packet of `bytes` left.
+    pub fn on_sent(&mut self, bytes: u64) {
         self.sent += bytes;
     }
 
     /// `delivered` bytes were acknowledged and leave `in_flight`; `lossless` says that this showed no further loss.
-    pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, lossless: bool, mss: u64) {
+    pub fn on_ack(&mut self, delivered: u64, in_flight: u64, lossless: bool, mss: u64) {
         self.delivered += delivered;
         let mut allowed = if in_flight > self.target {
             let due = u128::from(self.delivered) * u128::from(self.target);

@@ -1,0 +1,52 @@
+//! What controls a connection.
+
+use std::fmt;
+use std::sync::Arc;
+
+use astraea_cc::{AnyController, Controller, SchemeError};
+use astraea_policy::{Policy, schemes};
+
+/// Makes the controller of each new connection.
+#[derive(Clone)]
+pub struct Scheme(Arc<dyn Fn(u32) -> AnyController + Send + Sync>);
+
+impl Scheme {
+    /// The scheme that users know by that name, for example `"astraea"` or `"copa"`, with these of its parameters set.
+    ///
+    /// # Errors
+    /// One line if there is no such scheme or parameter, or if a value is out of range.
+    pub fn named(name: &str, params: &[(String, f64)]) -> Result<Self, SchemeError> {
+        let scheme = schemes::find(name)?;
+        scheme.check(params)?;
+        let params = params.to_vec();
+        Ok(Self::any(move |mss| {
+            scheme.controller(&params, mss).unwrap_or_else(|error| unreachable!("checked above: {error}"))
+        }))
+    }
+
+    /// A policy, for example read from a file by [`Policy::from_bytes`].
+    pub fn learned(policy: Policy) -> Self {
+        let policy = Arc::new(policy);
+        Self::any(move |mss| schemes::learned(policy.clone(), mss))
+    }
+
+    /// A controller of one's own, made for segments of that many bytes.
+    pub fn custom<C: Controller + Send + Sync + 'static>(make: impl Fn(u32) -> C + Send + Sync + 'static) -> Self {
+        Self::any(move |mss| AnyController::Custom(Box::new(make(mss))))
+    }
+
+    fn any(make: impl Fn(u32) -> AnyController + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// A controller for segments of `mss` bytes.
+    pub fn controller(&self, mss: u32) -> AnyController {
+        (self.0)(mss)
+    }
+}
+
+impl fmt::Debug for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scheme")
+    }
+}

@@ -1,0 +1,91 @@
+//! Real transfers over the loopback device.
+
+use std::net::UdpSocket;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use astraea_cc::{MILLISECOND, Nanos, SECOND};
+use astraea_quic::Scheme;
+use astraea_quic::transfer::{FlowPlan, Outcome, Plan, run};
+use astraea_sim::{AckConfig, SourceConfig};
+
+fn flow(scheme: Scheme, source: SourceConfig) -> FlowPlan {
+    let socket = || UdpSocket::bind("127.0.0.1:0").expect("the loopback device is up");
+    FlowPlan {
+        scheme,
+        sender: socket(),
+        receiver: socket(),
+        start: 0,
+        stop: None,
+        lead: 300 * MILLISECOND,
+        way_back: 0,
+        source,
+        ack: AckConfig::default(),
+        ecn: false,
+    }
+}
+
+fn transfer(flows: Vec<FlowPlan>, duration: Nanos) -> Vec<Outcome> {
+    let plan = Plan { duration, slot: 10 * MILLISECOND, seed: 1, flows };
+    run(plan, Instant::now() + Duration::from_millis(300), &AtomicBool::new(false)).expect("threads and sockets")
+}
+
+#[test]
+fn every_scheme_delivers_intact_data() {
+    const SIZE: u64 = 500_000;
+    let schemes: Vec<_> = astraea_policy::schemes::all().map(|scheme| scheme.name).collect();
+    assert!(schemes.len() > 10, "{schemes:?}");
+    let named = |name: &&str| flow(Scheme::named(name, &[]).unwrap(), SourceConfig::Sized(SIZE));
+    let outcomes = transfer(schemes.iter().map(named).collect(), 6 * SECOND);
+    for (name, outcome) in schemes.iter().zip(outcomes) {
+        assert_eq!(outcome.failure, None, "{name}");
+        assert_eq!((outcome.stats.delivered_bytes, outcome.stats.completions.len()), (SIZE, 1), "{name}");
+        assert!(outcome.ended_at.is_some_and(|end| end < 6 * SECOND), "{name}");
+        assert!(outcome.stats.sent >= SIZE / 1443, "{name}: {} packets", outcome.stats.sent);
+        let delivered: u64 = outcome.slots.iter().map(|slot| slot.delivered).sum();
+        assert_eq!(delivered, SIZE, "{name}");
+        assert!(
+            outcome.stats.rtt_min.is_some_and(|rtt| rtt > 0) && outcome.slots.iter().any(|s| s.cwnd > 0.0),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_rate_is_kept_and_a_stop_is_a_stop() {
+    let rate = |rate: f64| Scheme::named("constant-rate", &[("rate".to_owned(), rate)]).unwrap();
+    let mut stopped = flow(rate(20e6), SourceConfig::Bulk);
+    (stopped.start, stopped.stop) = (500 * MILLISECOND, Some(1500 * MILLISECOND));
+    let on_off = SourceConfig::OnOff { on_ns: 200 * MILLISECOND, off_ns: 300 * MILLISECOND, exponential: false };
+    let outcomes = transfer(vec![stopped, flow(rate(20e6), on_off)], 2 * SECOND);
+    // 20 Mbit/s of UDP payload for a second, less headers.
+    let expected = 20e6 / 8.0 * 1443.0 / 1472.0;
+    let [stopped, on_off] = [&outcomes[0], &outcomes[1]];
+    assert_eq!((&stopped.failure, stopped.ended_at), (&None, Some(1500 * MILLISECOND)));
+    // A busy machine may make it less, nothing may make it more.
+    assert!(
+        (0.5..1.02).contains(&(stopped.stats.delivered_bytes as f64 / expected)),
+        "{}",
+        stopped.stats.delivered_bytes
+    );
+    assert!(stopped.slots[..49].iter().all(|slot| slot.delivered == 0));
+    // On for 0.8 s of 2 s.
+    assert!(
+        (0.4..0.85).contains(&(on_off.stats.delivered_bytes as f64 / expected)),
+        "{}",
+        on_off.stats.delivered_bytes
+    );
+}
+
+#[test]
+fn a_receiver_that_is_not_there_is_a_failure_in_one_line() {
+    let mut lost = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
+    lost.start = 10 * SECOND;
+    let mut cut = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
+    // Its receiver's address is a socket that nobody reads.
+    cut.sender = UdpSocket::bind("127.0.0.2:0").unwrap();
+    cut.lead = 0;
+    let outcomes = transfer(vec![lost, cut], 200 * MILLISECOND);
+    assert_eq!(outcomes[0].failure, None, "it was not to start");
+    assert_eq!(outcomes[1].failure.as_deref(), None);
+}
