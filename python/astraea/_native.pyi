@@ -41,7 +41,7 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str, policies: Mapping[str, Policy] | None = None) -> None:
+def check(config_json: str, policies: Mapping[str, Policy | RemyTable] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
 
 @final
@@ -110,6 +110,16 @@ def read_trace(path: str | PathLike[str]) -> NDArray[np.int64]:
     ValueError with one line if the file cannot be read.
     """
 
+@final
+class RemyTable:
+    """A rule table of RemyCC."""
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> RemyTable:
+        """Reads a `.dna` file. ValueError with one line that begins with the path."""
+    def __len__(self) -> int:
+        """Number of rules."""
+
 def schemes() -> list[dict[str, Any]]:
     """The congestion-control schemes: name, title, kind, year, reference and params.
 
@@ -136,12 +146,12 @@ def simulate(
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Policy | RemyTable] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 
     `controllers` maps flow indices to objects whose `decide(stats: dict) -> dict | None` is called at the end of each
-    monitoring period. The interpreter lock is released meanwhile. `policies` are schemes that a flow may name besides
+    monitoring period. The interpreter lock is released meanwhile. `policies` are schemes from files that a flow may name besides
     the built-in ones.
 
     The result has:

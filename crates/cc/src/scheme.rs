@@ -12,7 +12,7 @@ pub use values::Values;
 
 use crate::{
     Allegro, Bbr, Bbr3, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno,
-    Vegas, VegasConfig, Vivace, VivaceConfig,
+    Remy, Vegas, VegasConfig, Vivace, VivaceConfig,
 };
 use error::nearest;
 
@@ -61,7 +61,8 @@ pub struct Scheme {
     /// What a legend or table shows.
     pub title: &'static str,
     /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an estimate
-    /// of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"learned"` (a policy's answers) or `"constant"`.
+    /// of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"table"` (rules that a
+    /// program wrote), `"learned"` (a policy's answers) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,
@@ -248,6 +249,15 @@ pub static SCHEMES: &[Scheme] = &[
         },
     },
     Scheme {
+        name: "remy",
+        title: "RemyCC",
+        kind: "table",
+        year: 2013,
+        reference: "Winstein and Balakrishnan, SIGCOMM 2013",
+        parameters: &[],
+        build: |_, mss| AnyController::Remy(Remy::shipped(mss)),
+    },
+    Scheme {
         name: "constant-rate",
         title: "Constant rate",
         kind: "constant",
@@ -390,7 +400,7 @@ mod tests {
         assert_eq!(error("NewReno", &[]), r#"unknown scheme "NewReno", did you mean "newreno"?"#);
         assert_eq!(
             error("quic", &[]),
-            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, bbr3, allegro, vivace, constant-rate, constant-window"#
+            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, bbr3, allegro, vivace, remy, constant-rate, constant-window"#
         );
         assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
         assert_eq!(

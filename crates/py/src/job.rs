@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use astraea_cc::AnyController;
+use astraea_cc::{AnyController, Remy, RemyTable};
 use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
@@ -19,8 +19,17 @@ struct Scheme {
     params: Vec<(String, f64)>,
 }
 
-/// Policies that stand for schemes, by name.
-pub(crate) type Policies = HashMap<String, Arc<Policy>>;
+/// What a file holds that stands for a scheme.
+#[derive(Clone)]
+pub(crate) enum Content {
+    /// A policy.
+    Policy(Arc<Policy>),
+    /// The rules of a RemyCC.
+    Table(Arc<RemyTable>),
+}
+
+/// Contents of files that stand for schemes, by name.
+pub(crate) type Policies = HashMap<String, Content>;
 
 /// A checked configuration with a scheme for each flow.
 pub(crate) struct Job {
@@ -58,8 +67,9 @@ impl Job {
         let Scheme { name, params } = &self.schemes[flow];
         let mss = self.config.flows[flow].mss;
         match self.policies.get(name) {
-            Some(_) if !params.is_empty() => Err(value_error(format!("policy {name:?} takes no parameters"))),
-            Some(policy) => self.learned(name, policy, mss),
+            Some(_) if !params.is_empty() => Err(value_error(format!("file {name:?} takes no parameters"))),
+            Some(Content::Policy(policy)) => self.learned(name, policy, mss),
+            Some(Content::Table(table)) => Ok(AnyController::Remy(Remy::new(table.clone(), mss))),
             None => match schemes::policy(name) {
                 Some(policy) if self.service.is_some() && params.is_empty() => self.learned(name, &policy, mss),
                 _ => schemes::build(name, params, mss).map_err(value_error),

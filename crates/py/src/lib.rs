@@ -12,6 +12,7 @@ mod schemes;
 mod service;
 mod simulate;
 mod steady;
+mod table;
 mod traces;
 
 #[pyo3::pymodule]
@@ -30,6 +31,8 @@ mod _native {
     use super::simulate::{Cancel, bench, check, simulate};
     #[pymodule_export]
     use super::steady::{steady_law, steady_states};
+    #[pymodule_export]
+    use super::table::RemyTable;
     #[pymodule_export]
     use super::traces::read_trace;
 

@@ -11,18 +11,35 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::job::{Job, Policies, value_error};
+use crate::job::{Content, Job, Policies, value_error};
 use crate::policy::Policy;
 use crate::results::results;
+use crate::table::RemyTable;
 
 /// Real time between two looks at signals and the cancel flag, at most about twice this.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Policies by the name that the configuration calls them by.
-type PolicyTable<'py> = HashMap<String, Bound<'py, Policy>>;
+/// What a file holds that stands for a scheme.
+#[derive(FromPyObject)]
+enum File<'py> {
+    Policy(Bound<'py, Policy>),
+    Table(Bound<'py, RemyTable>),
+}
+
+impl File<'_> {
+    fn content(&self) -> Content {
+        match self {
+            Self::Policy(policy) => Content::Policy(policy.get().inner().clone()),
+            Self::Table(table) => Content::Table(table.get().inner().clone()),
+        }
+    }
+}
+
+/// Files by the name that the configuration calls them by.
+type PolicyTable<'py> = HashMap<String, File<'py>>;
 
 fn by_name(policies: Option<PolicyTable<'_>>) -> Policies {
-    policies.into_iter().flatten().map(|(name, policy)| (name, policy.get().inner().clone())).collect()
+    policies.into_iter().flatten().map(|(name, file)| (name, file.content())).collect()
 }
 
 /// A flag that stops running simulations from another thread.

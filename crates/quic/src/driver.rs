@@ -4,8 +4,8 @@
 //! payload: that is what QUIC stacks count, and what their windows bound (RFC 9002 §7).
 
 use astraea_cc::{
-    Ack, AnyController, Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, RateSampler, Reduction, Rtt, SendStamp,
-    Signal,
+    Ack, AnyController, Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, RateSampler, Reduction, Rtt,
+    SendStamp, Signal,
 };
 
 /// Floor of the time without a packet that counts as idle, as in the simulator's sender.

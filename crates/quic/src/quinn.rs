@@ -177,7 +177,8 @@ impl Controller for Adapter {
             state.pending.marked = state.mss.min(state.pending.acked);
         } else {
             // The stack names the last of them only.
-            let last = state.batch(sent).map_or(SendStamp { sent_at, ..SendStamp::default() }, |batch| batch.stamp.send);
+            let last =
+                state.batch(sent).map_or(SendStamp { sent_at, ..SendStamp::default() }, |batch| batch.stamp.send);
             state.driver.on_lost(time, lost_bytes, &last, is_persistent_congestion);
             if let Some((in_flight, _)) = &mut state.pending.done {
                 *in_flight -= lost_bytes.min(*in_flight);

@@ -21,6 +21,9 @@ SWITCH = "0 or 1"
 
 _WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
 
+TABLE_SUFFIX = ".dna"
+"""How the name of a rule table of RemyCC ends."""
+
 PYTHON_SLOT = "constant-window"
 """The native scheme whose place a controller written in Python takes."""
 
@@ -57,19 +60,21 @@ def split(texts: Iterable[str]) -> list[str]:
 
 
 def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
-    """The scheme of "name", "name:param=value,param=value", "policy.safetensors" or "file.py:ClassName".
+    """The scheme of "name", "name:param=value,param=value", "policy.safetensors", "table.dna" or "file.py:ClassName".
 
     Files are looked for in `directory`. Raises `UserError` for what does not exist, with the nearest name.
     """
     if models.SUFFIX in text:
         return _policy(text, directory)
+    if TABLE_SUFFIX in text:
+        return _table(text, directory)
     if ".py" in text.partition("=")[0]:
         return _python(text, directory)
     name, _, settings = text.partition(":")
     if name not in native():
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
-            "(`astraea schemes` lists them; a policy is file.safetensors, a controller in Python file.py:ClassName)"
+            "(`astraea schemes` lists them; a policy is file.safetensors, a RemyCC file.dna, a controller in Python file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}
@@ -123,6 +128,17 @@ def _policy(text: str, directory: Path) -> SchemeSpec:
     if rest:
         raise UserError(f'{path}: a policy takes no parameters, not "{rest}"')
     return SchemeSpec(text, str(path), {}, policy=models.read(path))
+
+
+def _table(text: str, directory: Path) -> SchemeSpec:
+    file, _, rest = text.partition(TABLE_SUFFIX)
+    path = directory / f"{file}{TABLE_SUFFIX}"
+    if rest:
+        raise UserError(f'{path}: a rule table takes no parameters, not "{rest}"')
+    try:
+        return SchemeSpec(text, str(path), {}, policy=_native.RemyTable.load(path))
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _python(text: str, directory: Path) -> SchemeSpec:

@@ -67,7 +67,7 @@ def _config(trial: Resolved, decide: str | None) -> str:
     return json.dumps(trial.config if decide is None else trial.config | {"decide": decide})
 
 
-def _policies(trial: Resolved) -> dict[str, _native.Policy]:
+def _policies(trial: Resolved) -> dict[str, _native.Policy | _native.RemyTable]:
     schemes = (flow.scheme for flow in trial.flows)
     return {scheme.name: scheme.policy for scheme in schemes if scheme.policy is not None}
 

@@ -29,14 +29,15 @@ class SchemeSpec:
     """A congestion-control scheme with its parameters.
 
     `label` is how results name it, `name` how the simulator does, `params` are in SI units. A scheme written
-    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`.
+    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`: a network's weights or a
+    RemyCC's rules.
     """
 
     label: str
     name: str
     params: Mapping[str, float] = field(default_factory=dict)
     factory: Callable[[], Any] | None = None
-    policy: _native.Policy | None = None
+    policy: _native.Policy | _native.RemyTable | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 use crate::{
     Ack, Allegro, Bbr, Bbr3, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss,
-    LostPacket, Nanos, NewReno, Rtt, Vegas, Vivace,
+    LostPacket, Nanos, NewReno, Remy, Rtt, Vegas, Vivace,
 };
 
 use super::Manual;
@@ -29,6 +29,8 @@ pub enum AnyController {
     Allegro(Allegro),
     /// See [`Vivace`].
     Vivace(Vivace),
+    /// See [`Remy`].
+    Remy(Remy),
     /// See [`ConstantRate`].
     ConstantRate(ConstantRate),
     /// See [`ConstantWindow`].
@@ -62,6 +64,7 @@ impl std::fmt::Debug for AnyController {
             Self::Bbr3(controller) => controller.fmt(f),
             Self::Allegro(controller) => controller.fmt(f),
             Self::Vivace(controller) => controller.fmt(f),
+            Self::Remy(controller) => controller.fmt(f),
             Self::ConstantRate(controller) => controller.fmt(f),
             Self::ConstantWindow(controller) => controller.fmt(f),
             Self::Manual(controller) => controller.fmt(f),
@@ -83,6 +86,7 @@ macro_rules! each {
             AnyController::Bbr3($controller) => $call,
             AnyController::Allegro($controller) => $call,
             AnyController::Vivace($controller) => $call,
+            AnyController::Remy($controller) => $call,
             AnyController::ConstantRate($controller) => $call,
             AnyController::ConstantWindow($controller) => $call,
             AnyController::Manual($controller) => $call,

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use astraea_cc::{Ack, AnyController, Congestion, ConstantWindow, Controller, INITIAL_WINDOW, Loss, LostPacket, MSS, Nanos, Rtt};
+use astraea_cc::{
+    Ack, AnyController, Congestion, ConstantWindow, Controller, INITIAL_WINDOW, Loss, LostPacket, MSS, Nanos, Rtt,
+};
 
 use super::flow::{Record, lock};
 use super::{Clock, DATAGRAM, PAYLOAD};

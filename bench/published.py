@@ -1,0 +1,238 @@
+"""Do the published behaviours come out? `python bench/published.py [--trials N] [--only NAME,...] [--json FILE]`.
+
+Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, measured in the simulator in
+the paper's setting. What is printed is a table: what was published, what was measured, and whether the statement
+holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, means over the trials.
+"""
+
+import argparse
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import astraea
+from astraea import _native
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement and what became of it."""
+
+    statement: str
+    published: str
+    measured: str
+    holds: bool
+    bound: str
+
+
+@functools.cache
+def points(scenario: str, schemes: str, trials: int, settings: tuple[tuple[str, Any], ...]) -> list[dict[str, Any]]:
+    """The summary at each point of a scenario's sweep."""
+    results = astraea.run(scenario, schemes, settings=dict(settings), trials=trials).content
+    return [point["summary"] for point in results["points"]] or [results["summary"]]
+
+
+def means(scenario: str, schemes: str, metric: str, trials: int, **settings: Any) -> dict[str, list[float]]:
+    """Mean of a metric at each point of a scenario's sweep, by scheme; `__` in the name of a setting is a dot."""
+    changed = tuple((key.replace("__", "."), value) for key, value in settings.items())
+    found = points(scenario, schemes, trials, changed)
+    return {cc: [point[cc][metric]["mean"] for point in found] for cc in schemes.split(",")}
+
+
+def listed(values: list[float], form: str = "{:.2f}") -> str:
+    """Numbers as text."""
+    return ", ".join(form.format(value) for value in values)
+
+
+def friendliness(trials: int) -> Iterator[Finding]:
+    """Figure 14: one flow beside 1, 2, 3, 4, 5, 6, 8 and 10 CUBIC flows, 100 Mbit/s, 30 ms, 1 BDP."""
+    ratio = means("friendliness", "bbr,bbr3,vivace", "throughput_ratio", trials)
+    yield Finding(
+        "BBR takes 10 times and more of a CUBIC flow's throughput (fig. 14)",
+        "10 to 60 (with Aurora)",
+        listed(ratio["bbr"], "{:.1f}"),
+        max(ratio["bbr"]) >= 10,
+        "10 with some number of flows",
+    )
+    shallow = {
+        buffer: means(
+            "friendliness", "bbr", "throughput_ratio", trials, flow__competitors__count=4, link__bottleneck__buffer=buffer
+        )["bbr"][0]
+        for buffer in ("0.1bdp", "0.3bdp", "0.5bdp", "2bdp")
+    }
+    yield Finding(
+        "… because the buffer decides: with 4 CUBIC flows and a buffer of 0.1, 0.3, 0.5, 2 BDP",
+        "",
+        listed(list(shallow.values()), "{:.1f}"),
+        shallow["0.1bdp"] >= 10 > shallow["2bdp"],
+        "10 at 0.1 BDP, less at 2 BDP",
+    )
+    yield Finding(
+        "BBRv3 coexists with CUBIC better than BBR",
+        "draft-ietf-ccwg-bbr",
+        listed(ratio["bbr3"], "{:.1f}"),
+        all(three < one for three, one in zip(ratio["bbr3"], ratio["bbr"], strict=True)),
+        "less than BBR beside any number of flows",
+    )
+    yield Finding(
+        "Vivace yields to CUBIC (fig. 14)",
+        "below 1",
+        listed(ratio["vivace"], "{:.3f}"),
+        max(ratio["vivace"]) < 0.5,
+        "0.5 at most",
+    )
+
+
+def convergence(trials: int) -> Iterator[Finding]:
+    """Figures 6 and 12: three flows 40 s apart, 100 Mbit/s, 30 ms, 1 BDP."""
+    schemes = "vivace,copa,cubic,vegas"
+    first = {cc: v[0] for cc, v in means("three-flows", schemes, "convergence_first_s", trials).items()}
+    yield Finding(
+        "Vivace takes 3.4 s to converge at 30 ms (fig. 12)",
+        "3.44 s",
+        f"{first['vivace']:.2f} s",
+        2 <= first["vivace"] <= 7,
+        "2 to 7 s",
+    )
+    yield Finding(
+        "Copa reacts fast (fig. 6, 12)",
+        "comparable with 0.41 s",
+        f"{first['copa']:.2f} s, Vivace {first['vivace']:.2f} s, CUBIC {first['cubic']:.2f} s",
+        first["copa"] < first["vivace"],
+        "faster than Vivace",
+    )
+    spread = {cc: v[0] for cc, v in means("three-flows", schemes, "stability_mbps", trials).items()}
+    yield Finding(
+        "… and oscillates",
+        "visible in fig. 6",
+        f"{spread['copa']:.1f} Mbit/s, Vivace {spread['vivace']:.1f}, Vegas {spread['vegas']:.1f}",
+        spread["copa"] > 5 and spread["copa"] > spread["vivace"],
+        "5 Mbit/s, and more than Vivace",
+    )
+    wait = {cc: v[0] for cc, v in means("three-flows", schemes, "queue_delay_ms", trials).items()}
+    yield Finding(
+        "Vegas and Copa keep the delay low (fig. 19, 21)",
+        "low",
+        f"{wait['vegas']:.1f} and {wait['copa']:.1f} ms in the queue, CUBIC {wait['cubic']:.1f}",
+        max(wait["vegas"], wait["copa"]) < 0.2 * wait["cubic"],
+        "a fifth of CUBIC's",
+    )
+
+
+def vivace(trials: int) -> Iterator[Finding]:
+    """Figures 1b and 2: three flows 40 s apart, 100 Mbit/s, 1 BDP, at 120 ms and at 12 ms."""
+    plain, larger = "vivace", "vivace:factor=2"
+    both = f"{plain},{larger}"
+    first = means("vivace-tuned", both, "convergence_first_s", trials)
+    jain = means("vivace-tuned", both, "jain", trials)
+    settle = means("vivace-tuned", both, "convergence_settle_s", trials)
+    yield Finding(
+        "Vivace hardly reaches its fair share at 120 ms (fig. 1b)",
+        "not before the flows end",
+        f"after {first[plain][0]:.0f} s of 40, Jain {jain[plain][0]:.2f} (at 12 ms {first[plain][1]:.1f} s, {jain[plain][1]:.2f})",
+        first[plain][0] > 3 * first[plain][1] and jain[plain][0] < 0.9,
+        "three times as long as at 12 ms, Jain below 0.9",
+    )
+    yield Finding(
+        "a larger conversion factor makes it faster there (fig. 2a)",
+        "quick and fair",
+        f"twice the factor: {first[larger][0]:.0f} s, Jain {jain[larger][0]:.2f}",
+        first[larger][0] < first[plain][0] and jain[larger][0] > jain[plain][0],
+        "faster and fairer than with the default",
+    )
+    yield Finding(
+        "… and unstable at 12 ms (fig. 2b)",
+        "hardly converges",
+        f"settles after {settle[larger][1]:.1f} s instead of {settle[plain][1]:.1f} s, Jain {jain[larger][1]:.3f} instead of {jain[plain][1]:.3f}",
+        settle[larger][1] > settle[plain][1] and jain[larger][1] < jain[plain][1],
+        "slower and less fair than with the default",
+    )
+
+
+def satellite(trials: int) -> Iterator[Finding]:
+    """Figure 20: 42 Mbit/s, 800 ms, 1 BDP, 0.74 % random loss, 100 s."""
+    used = means("satellite", "cubic,vegas,vivace,copa,bbr,bbr3,allegro", "utilization", trials)
+    used = {cc: 100 * values[0] for cc, values in used.items()}
+    yield Finding(
+        "CUBIC and Vegas collapse on the satellite link (fig. 20)",
+        "low throughput",
+        f"{used['cubic']:.1f} and {used['vegas']:.1f} % of the link",
+        max(used["cubic"], used["vegas"]) < 10,
+        "10 % at most",
+    )
+    for cc, title in {"vivace": "Vivace", "copa": "Copa", "bbr": "BBR", "bbr3": "BBRv3", "allegro": "Allegro"}.items():
+        yield Finding(
+            f"… {title} holds" if cc in ("vivace", "copa", "bbr") else f"… {title}, not in the paper",
+            "high throughput" if cc in ("vivace", "copa", "bbr") else "",
+            f"{used[cc]:.1f} % of the link",
+            used[cc] > 10 * used["cubic"],
+            "ten times CUBIC's",
+        )
+
+
+def cellular(trials: int) -> Iterator[Finding]:
+    """Figures 13 and 21: a cellular trace, 40 ms, a deep buffer."""
+    schemes = "vivace,copa,vegas,cubic"
+    inflation = {cc: v[0] for cc, v in means("cellular", schemes, "rtt_inflation", trials).items()}
+    used = {cc: 100 * v[0] for cc, v in means("cellular", schemes, "utilization", trials).items()}
+    yield Finding(
+        "Copa and Vegas have low delay and utilization on a cellular link (fig. 21)",
+        "low delay, less utilization",
+        f"RTT x {inflation['copa']:.1f} and {inflation['vegas']:.1f}, {used['copa']:.0f} and {used['vegas']:.0f} %; "
+        f"CUBIC x {inflation['cubic']:.1f}, {used['cubic']:.0f} %",
+        max(inflation["copa"], inflation["vegas"]) < 0.5 * inflation["cubic"]
+        and max(used["copa"], used["vegas"]) < used["cubic"],
+        "half of CUBIC's delay, less utilization",
+    )
+    yield Finding(
+        "Vivace does not follow a cellular link: high delay (fig. 13, 21)",
+        "high throughput, high delay",
+        f"RTT x {inflation['vivace']:.1f}, {used['vivace']:.0f} %",
+        inflation["vivace"] > 2 * inflation["copa"],
+        "twice Copa's delay",
+    )
+
+
+GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
+    "friendliness": friendliness,
+    "convergence": convergence,
+    "vivace": vivace,
+    "satellite": satellite,
+    "cellular": cellular,
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measures the published behaviours of the schemes.")
+    parser.add_argument("--trials", type=int, default=10, metavar="N", help="trials of each setting (default 10)")
+    parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to a file")
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else list(GROUPS)
+    if unknown := [name for name in names if name not in GROUPS]:
+        print(f"published.py: unknown group {unknown[0]!r}; expected some of {', '.join(GROUPS)}", file=sys.stderr)
+        raise SystemExit(2)
+    findings: list[Finding] = []
+    print("| statement | published | measured | holds if | |\n| --- | --- | --- | --- | --- |")
+    for name in names:
+        for finding in GROUPS[name](options.trials):
+            findings.append(finding)
+            verdict = "yes" if finding.holds else "**no**"
+            cells = (finding.statement, finding.published, finding.measured, finding.bound, verdict)
+            print(f"| {' | '.join(cells)} |", flush=True)
+    if options.json:
+        content = {
+            "command": f"bench/published.py --trials {options.trials}",
+            "astraea": _native.__version__,
+            "findings": [asdict(finding) for finding in findings],
+        }
+        options.json.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
