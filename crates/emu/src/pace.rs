@@ -20,7 +20,7 @@ const SHARE: Nanos = 64;
 const BURST: Nanos = 8;
 
 /// Most that a wake-up is asked for ahead of time, in ns.
-const MOST_LAG: Nanos = 40_000;
+const MOST_LAG: Nanos = 60_000;
 
 /// Keeps the distance between wake-ups (the virtual scheduling algorithm of ITU-T I.371).
 pub(crate) struct Pace {

@@ -131,7 +131,9 @@ impl Attended {
             return Ok(());
         }
         let passages = self.running.take_log();
-        passages.iter().for_each(|passage| self.logs[passage.link].add(passage));
+        for passage in &passages {
+            self.logs[passage.link].add(passage);
+        }
         let now = monotonic().saturating_sub(self.running.epoch());
         self.logs.iter_mut().try_for_each(|log| log.write_until(now))
     }
