@@ -6,7 +6,8 @@ use astraea_quic::{Scheme, quinn::Factory};
 use quinn::rustls::{RootCertStore, pki_types::PrivatePkcs8KeyDer};
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 
-pub async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+/// Sends `data` from one endpoint to another; returns what arrived.
+pub(crate) async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let (certificate, key) = (made.cert.der().clone(), PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let config = ServerConfig::with_single_cert(vec![certificate.clone()], key.into())?;

@@ -5,7 +5,8 @@ use std::error::Error;
 use astraea_quic::{Scheme, s2n};
 use s2n_quic::{Client, Server, client::Connect, provider::tls::rustls};
 
-pub async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+/// Sends `data` from one endpoint to another; returns what arrived.
+pub(crate) async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
     let tls = rustls::Server::builder().with_certificate(certificate.as_str(), key.as_str())?.build()?;
@@ -26,7 +27,7 @@ pub async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut stream = sender.open_send_stream().await?;
     let sending = async {
         stream.send(data.to_vec().into()).await?;
-        Ok::<_, Box<dyn Error>>(stream.finish()?)
+        Ok::<_, Box<dyn Error + Send + Sync>>(stream.finish()?)
     };
     let receiving = async {
         let mut stream = receiver.accept_receive_stream().await?.ok_or("the sender has gone")?;
@@ -40,7 +41,7 @@ pub async fn transfer(data: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
 }
 
 #[allow(dead_code, reason = "a test calls `transfer` by itself")]
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let received = runtime.block_on(transfer(&vec![7; 10_000_000]))?;
     assert_eq!(received.len(), 10_000_000);

@@ -11,7 +11,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn data() -> Vec<u8> {
-    (0..3_000_000_u32).map(|index| (index * index >> 8) as u8).collect()
+    (0..3_000_000_u32).map(|index| (u64::from(index).pow(2) >> 8) as u8).collect()
 }
 
 #[test]
