@@ -262,12 +262,12 @@ def test_unknown_backends_and_options_that_do_not_fit(astraea: Run) -> None:
     status, _, err = astraea("run", "short.toml", "--backend", "kernle")
     assert (status, err) == (
         2,
-        'astraea: --backend kernle: no such backend; did you mean "kernel"?; expected sim or kernel\n',
+        'astraea: --backend kernle: no such backend; did you mean "kernel"?; expected sim or kernel or quic\n',
     )
     status, _, err = astraea("run", "short.toml", "--max-lateness", "1ms")
     assert (status, err) == (
         2,
-        "astraea: --max-lateness: only emulated links are late; expected --backend kernel with it\n",
+        "astraea: --max-lateness: only emulated links are late; expected --backend kernel or quic with it\n",
     )
 
 

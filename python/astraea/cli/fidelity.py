@@ -1,4 +1,4 @@
-"""`astraea fidelity`: the simulator beside the kernel's own TCP."""
+"""`astraea fidelity`: the simulator beside real traffic."""
 
 from __future__ import annotations
 
@@ -40,16 +40,23 @@ def fidelity(
     only: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only settings whose name has this in it.", show_default=False)
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme on the kernel.")] = 1,
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What the simulator is compared with: [b]kernel[/b] or [b]quic[/b], as for astraea run.",
+        ),
+    ] = "kernel",
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme on real traffic.")] = 1,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Length of each trial.", show_default=DURATION)
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the same settings in the simulator and on this machine's own TCP, and report how far they are apart.
+    """Run the same settings in the simulator and on real traffic, and report how far they are apart.
 
-    Needs what [b]--backend kernel[/b] needs; real traffic takes real time.
+    Needs what [b]astraea run --backend kernel[/b] needs; real traffic takes real time.
     """
     # Charts are only needed now, and slow to import.
     from astraea import fidelity as comparing
@@ -69,11 +76,14 @@ def fidelity(
     ]
     if not chosen:
         raise UserError(f'--only "{only}": no setting has this in its name; expected e.g. "100 Mbit/s, 30 ms"')
-    kernel = make("kernel")
+    if backend == "sim":
+        raise UserError("--backend sim: that is what is compared; expected kernel or quic")
+    kernel = make(backend)
     count = len(chosen) * len(schemes) * trials
     with _progress(count, shown=not quiet and not json) as on_done:
         pairs = comparing.measure(chosen, schemes, kernel, duration=length, trials=trials, on_done=on_done)
     given = [("--cc", ",".join(schemes) if cc else None), ("--only", only), ("--duration", duration)]
+    given.append(("--backend", backend if backend != "kernel" else None))
     given.append(("--trials", str(trials) if trials > 1 else None))
     words = [text for option, value in given if value is not None for text in (option, value)]
     flags = [flag for flag, on in (("--quick", quick), ("--full", full)) if on]
@@ -83,6 +93,7 @@ def fidelity(
         "astraea_version": __version__,
         "command": shlex.join(["astraea", "fidelity", *flags, *words]),
         "host": host,
+        "backend": backend,
         "duration": length,
         **comparing.compare(pairs),
     }
@@ -106,13 +117,13 @@ def _table(found: dict[str, Any]) -> Table:
 
 
 def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]) -> Table:
-    from astraea.fidelity.write import change, number
+    from astraea.fidelity.write import TRAFFIC, change, number
 
     headings = {"queue_delay_p95_ms": "p95 ms", "loss": "loss %", "jain": "Jain"}
     relative = ("throughput_mbps", "queue_delay_ms", *delays)
     rows = []
     for pair in found["pairs"]:
-        sim, kernel, gap = pair["sim"], pair["kernel"], pair["difference"]
+        sim, kernel, gap = pair["sim"], pair[found["backend"]], pair["difference"]
         row = [pair["setting"], pair["cc"] + (" [red]late[/red]" if pair["unfaithful"] else "")]
         for name in relative:
             row += [number(kernel[name]), change(gap[name])]
@@ -123,7 +134,7 @@ def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]
     columns = ["setting", "scheme", "Mbit/s", "±%", "delay ms", "±%"]
     columns += [text for name in delays for text in (headings[name], "±%")]
     columns += [text for name in others for text in (headings[name], "sim")]
-    title = "The kernel's TCP, and the simulator's difference from it"
+    title = f"Of {TRAFFIC[found['backend']]}, and the simulator's difference from it"
     return table(columns, rows, numbers=len(columns) - 2, title=title)
 
 
@@ -144,7 +155,7 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _progress(count: int, *, shown: bool) -> Iterator[Any]:
-    """A progress bar over the kernel's trials, on a terminal."""
+    """A progress bar over the trials on real traffic, on a terminal."""
     console = err()
     if not shown or not console.is_terminal:
         yield lambda _: None

@@ -123,7 +123,7 @@ class Kernel:
 
 
 class Quic(Kernel):
-    """QUIC connections as a backend: any scheme on real packets. Raises `UserError` if this machine does not allow it."""
+    """QUIC connections as a backend, under any scheme. Raises `UserError` if this machine does not allow it."""
 
     name = "quic"
     options = ("--quic",)

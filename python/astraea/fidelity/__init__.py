@@ -1,4 +1,4 @@
-"""Fidelity: the same settings in the simulator and on the kernel's own TCP, and how far the two are apart."""
+"""Fidelity: the same settings in the simulator and on real traffic, and how far the two are apart."""
 
 from __future__ import annotations
 

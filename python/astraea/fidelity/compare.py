@@ -41,9 +41,9 @@ def _entry(pair: Pair) -> dict[str, Any]:
         "setting": pair.setting.name,
         "cc": pair.cc,
         "sim": sim,
-        "kernel": kernel,
+        pair.backend: kernel,
         "difference": difference,
-        "trials": {"sim": len(pair.sim.trials), "kernel": len(pair.kernel.trials)},
+        "trials": {"sim": len(pair.sim.trials), pair.backend: len(pair.kernel.trials)},
         "unfaithful": sum(trial["unfaithful"] for trial in pair.kernel.trials),
         "lateness_p999_ms": max(late) / 1e6,
     }

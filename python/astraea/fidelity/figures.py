@@ -12,17 +12,16 @@ from astraea.report import theme
 
 Spec = dict[str, Any]
 
-BACKENDS = ("kernel", "simulator")
 DASHES = ([1, 0], [5, 3])
 """The two differ in dash as well as in colour."""
 
 
-def scatter(entries: list[dict[str, Any]], metric: str, title: str) -> str | None:
-    """A point for each setting and scheme: the kernel's value against the simulator's, as SVG; None without values."""
+def scatter(entries: list[dict[str, Any]], metric: str, title: str, backend: str = "kernel") -> str | None:
+    """A point for each setting and scheme: the backend's value against the simulator's, as SVG; None without values."""
     rows = [
-        {"x": entry["kernel"][metric], "y": entry["sim"][metric], "cc": entry["cc"], "setting": entry["setting"]}
+        {"x": entry[backend][metric], "y": entry["sim"][metric], "cc": entry["cc"], "setting": entry["setting"]}
         for entry in entries
-        if entry["kernel"][metric] and entry["sim"][metric]
+        if entry[backend][metric] and entry["sim"][metric]
     ]
     if not rows:
         return None
@@ -31,7 +30,7 @@ def scatter(entries: list[dict[str, Any]], metric: str, title: str) -> str | Non
     ends = [min(values) / 1.3, max(values) * 1.3]
     scale = {"type": "log", "domain": ends, "nice": False}
     ticks = {"format": "~g", "tickCount": 6}
-    x: Spec = {"field": "x", "type": "quantitative", "title": f"{title}, kernel", "scale": scale, "axis": ticks}
+    x: Spec = {"field": "x", "type": "quantitative", "title": f"{title}, {backend}", "scale": scale, "axis": ticks}
     y: Spec = {"field": "y", "type": "quantitative", "title": f"{title}, simulator", "scale": scale, "axis": ticks}
     even = {"values": [{"x": end, "y": end} for end in ends]}
     rule = {"type": "line", "strokeDash": [3, 3], "color": {"expr": "muted"}}
@@ -47,20 +46,21 @@ def scatter(entries: list[dict[str, Any]], metric: str, title: str) -> str | Non
 def course(pair: Pair) -> str:
     """Throughput, window and queueing delay over time of both backends' first trials, as SVG."""
     rows: list[Spec] = []
-    for name, measured in zip(BACKENDS, (pair.kernel, pair.sim), strict=True):
+    names = (pair.backend, "simulator")
+    for name, measured in zip(names, (pair.kernel, pair.sim), strict=True):
         columns: Mapping[str, list[float | None]] = measured.course
         for slot, t in enumerate(columns["t"]):
             rows.append({"backend": name, "t": t} | {key: columns[key][slot] for key in TITLES})
-    panels = [_panel(rows, key, title, last=key == list(TITLES)[-1]) for key, title in TITLES.items()]
+    panels = [_panel(rows, names, key, title, last=key == list(TITLES)[-1]) for key, title in TITLES.items()]
     return _svg({"vconcat": panels, "spacing": 10})
 
 
 TITLES = {"throughput": "Mbit/s", "cwnd": "window, packets", "queue_delay": "queue, ms"}
 
 
-def _panel(rows: list[Spec], key: str, title: str, *, last: bool) -> Spec:
-    colours = {"domain": list(BACKENDS), "range": list(theme.SCHEME_COLOURS["light"][:2])}
-    dashes = {"domain": list(BACKENDS), "range": list(DASHES)}
+def _panel(rows: list[Spec], names: tuple[str, str], key: str, title: str, *, last: bool) -> Spec:
+    colours = {"domain": list(names), "range": list(theme.SCHEME_COLOURS["light"][:2])}
+    dashes = {"domain": list(names), "range": list(DASHES)}
     legend = None if key != "throughput" else {"title": None}
     own = [{"backend": row["backend"], "t": row["t"], "y": row[key]} for row in rows]
     return {

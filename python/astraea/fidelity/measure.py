@@ -43,6 +43,9 @@ class Pair:
     cc: str
     sim: Measured
     kernel: Measured
+    """On real traffic."""
+    backend: str = "kernel"
+    """Which: the key of its values in what is written."""
 
 
 def measure(
@@ -71,7 +74,7 @@ def measure(
         for setting, real, like in plans:
             simulated = _run(like)
             measured = _run(real, on_done)
-            pairs += [Pair(setting, cc, simulated[cc], measured[cc]) for cc in schemes]
+            pairs += [Pair(setting, cc, simulated[cc], measured[cc], kernel.name) for cc in schemes]
     return pairs
 
 

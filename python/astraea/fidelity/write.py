@@ -20,6 +20,9 @@ from astraea.files import write_whole
 
 JSON, PAGE = "fidelity.json", "fidelity.html"
 
+TRAFFIC = {"kernel": "this kernel's TCP", "quic": "QUIC connections"}
+"""What a backend carries, in words."""
+
 SCATTERS = {
     "throughput_mbps": "throughput (Mbit/s)",
     "queue_delay_ms": "mean queueing delay (ms)",
@@ -43,9 +46,12 @@ def render(found: dict[str, Any], pairs: Sequence[Pair]) -> str:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters |= {"number": number, "change": change}
-    drawn = {metric: figures.scatter(found["pairs"], metric, title) for metric, title in SCATTERS.items()}
+    backend = found.get("backend", "kernel")
+    drawn = {metric: figures.scatter(found["pairs"], metric, title, backend) for metric, title in SCATTERS.items()}
     return environment.from_string(_asset("astraea.fidelity", "page.html.j2")).render(
         found=found,
+        backend=backend,
+        traffic=TRAFFIC[backend],
         bounds=BOUNDS,
         css=Markup(_asset("astraea.report", "assets/page.css")),  # noqa: S704 - our own file
         scatters=[_inline(svg) for svg in drawn.values() if svg],
