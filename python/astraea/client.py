@@ -208,6 +208,7 @@ class Client:
             for frame in self._look(until):
                 self._greeted(frame)
             if self._session is None and time.monotonic() >= until:
+                self.close()
                 raise UserError(f"{self.address}: no service answers; expected one of protocol version {_VERSION}")
         assert self.terms is not None
         return self.terms
@@ -225,18 +226,17 @@ class Client:
         until = time.monotonic() + (self.terms.period if self._timeout is None else self._timeout)
         decisions: dict[int, Decision] = {}
         asked: dict[int, int] = {}
+        asked_in: int | None = None  # the session: a new one has not heard of the request
         while len(decisions) < len(reports) and time.monotonic() < until:
-            if self._session is not None and not asked:
-                asked = self._ask(reports.keys() - decisions.keys())
+            if self._session is not None and asked_in != self._session:
+                asked_in, asked = self._session, self._ask(reports.keys() - decisions.keys())
             for frame in self._look(until):
                 if self._session is None:
                     self._greeted(frame)
                 elif frame.kind == _REFUSE and frame.session == self._session and frame.body[12:] == b"\1\0\0\0":
-                    self._session, self._greet_at, asked = None, 0.0, {}
+                    self._session, self._greet_at = None, 0.0
                 else:
                     self._answered(frame, asked, decisions)
-            if self._session is None:
-                asked = {}
         return {flow: decisions.get(flow) or rule(self.terms, report) for flow, report in reports.items()}
 
     def note(self, flow: int, report: Report) -> None:
