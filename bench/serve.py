@@ -1,11 +1,11 @@
 """The inference service on this machine: `python bench/serve.py [--seconds S] [--rounds N] [--json]`.
 
-Everything but the comparison is `astraea bench serve`, which starts a service of the full network (40-256-128-64-1) in a
-process of its own and loads it from another. CPU time is that of the service, from /proc; a "core" is a second of it.
+Everything but the comparison is `astraea bench serve`, which starts a service of the full network (40-256-128-64-1) in
+a process of its own and loads it from another. CPU time is that of the service, from /proc; a "core" is a second of it.
 Each figure is the median of some rounds: unlike throughput, latency has no one-sided error.
 
-Against ONNX Runtime: the same network on the mean batches that the service had, both evaluations alone on one thread, in
-turns.
+Against ONNX Runtime: the same network on the mean batches that the service had, both evaluations alone on one thread,
+in turns.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Asking an inference service (`astraea serve`) for decisions; needs nothing but Python.
 
-A sender reports each monitoring period of each of its flows, and gets an action and a window. Where the service does not
-answer in time, a local rule decides, and the next period is asked for again. The messages are specified in
+A sender reports each monitoring period of each of its flows, and gets an action and a window. Where the service does
+not answer in time, a local rule decides, and the next period is asked for again. The messages are specified in
 docs/protocol.md.
 
     with Client("unix:/run/astraea/serve.sock") as client:
@@ -192,7 +192,9 @@ class Client:
         self.connect()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -202,7 +204,7 @@ class Client:
         self._socket, self._session, self._input = None, None, b""
 
     def connect(self, patience: float = 1.0) -> Terms:
-        """Wait until there is a session. Raises `UserError` if there is no service, or one that serves something else."""
+        """Wait until there is a session. Raises `UserError` if there is none, or one that serves something else."""
         until = time.monotonic() + patience
         while self._session is None:
             for frame in self._look(until):
@@ -218,7 +220,7 @@ class Client:
         return self.decide_all({flow: report})[flow]
 
     def decide_all(self, reports: Mapping[int, Report]) -> dict[int, Decision]:
-        """Report a period of several flows and get their decisions: of the service, or after the timeout of the rule."""
+        """Report a period of several flows and get their decisions: the service's, or after the timeout the rule's."""
         if self.terms is None:
             raise UserError(f"{self.address}: nothing is known of the service yet; expected connect() before")
         for flow, report in reports.items():

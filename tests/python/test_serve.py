@@ -2,12 +2,14 @@
 
 import math
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -317,25 +319,35 @@ def test_flows_of_the_simulator_are_decided_as_locally(service: str, scheme: str
     assert remote.series.equals(local.series)
 
 
-def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*ASTRAEA, "run", "three-flows", "--quiet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
+def test_mistakes_with_a_service_are_one_line(service: str) -> None:
+    from astraea.eval import api
 
-
-def test_mistakes_with_a_service_are_one_line(service: str, directory: Path) -> None:
-    out = directory / "out"
-    for arguments, expected in (
-        (("--decide", "service=unix:/nonexistent/x.sock"), "unix:/nonexistent/x.sock: no service: No such file"),
-        (("--decide", "service=tcp:1"), "expected unix:PATH or udp:HOST:PORT"),
-        (("--decide", "remote"), '--decide "remote": expected local, service or service=ADDRESS'),
-        (("--decide", f"service={service}", "--cc", "astraea-pure"), "that of "),
-        (("--decide", f"service={service}", "--backend", "kernel"), "--decide"),
+    for scheme, decide, backend, expected in (
+        ("astraea", "unix:/nonexistent/x.sock", "sim", "unix:/nonexistent/x.sock: no service: No such file"),
+        ("astraea", "tcp:1", "sim", "expected unix:PATH or udp:HOST:PORT"),
+        ("astraea-pure", service, "sim", 'that of "astraea-pure"'),
+        ("astraea", service, "kernel", "--decide: flows of the backend kernel cannot ask a service"),
     ):
-        run = cli("--cc", "astraea", "--out", str(out), *arguments)
-        assert run.returncode == 2, run.stderr
-        assert run.stderr.count("\n") == 1, run.stderr
-        assert expected in run.stderr
-        assert not out.exists()
+        with pytest.raises(UserError, match=re.escape(expected)):
+            api.execute("three-flows", [scheme], decide=decide, backend=backend)
+
+
+def test_a_service_that_leaves_ends_the_run(directory: Path) -> None:
+    """Results by the local rule would be another scheme's."""
+    from astraea.eval import api
+
+    path = directory / "serve.sock"
+    with running("--listen", f"unix:{path}", wait=str(path)) as server:
+        threading.Timer(0.5, server.kill).start()
+        with pytest.raises(UserError, match=r"did not answer \d+ of \d+ requests"):
+            api.execute("three-flows", ["astraea"], trials=20, jobs=1, decide=f"unix:{path}")
+
+
+def test_the_command_says_who_may_decide() -> None:
+    command = [*ASTRAEA, "run", "three-flows", "--decide", "remote"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
+    expected = 'astraea: --decide "remote": expected local, service or service=ADDRESS, like service=unix:PATH\n'
+    assert (run.returncode, run.stderr) == (2, expected)
 
 
 def test_the_command_hands_over() -> None:

@@ -17,7 +17,9 @@ from astraea.scenario.points import points
 from astraea.scenario.resolve import resolve
 
 app = typer.Typer(help="Measure how fast this machine is.", no_args_is_help=True)
-app.command("serve", context_settings=host.CONTEXT)(host.hand_over("bench-serve", "Put a load on an inference service."))
+app.command("serve", context_settings=host.CONTEXT)(
+    host.hand_over("bench-serve", "Put a load on an inference service.")
+)
 
 CASES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("three-flows, cubic", "three-flows", ()),
