@@ -109,7 +109,7 @@ class Decision:
 
 
 def law_step(report: Report) -> float:
-    """The law of the default policy: relative change of the window per round trip."""
+    """The rule's step: relative change of the window per round trip."""
     wanted = max(10 * math.sqrt(report.rate / 2777), 1e-3)
     error = 1 - report.rate * report.ahead / wanted - min(30 * report.loss, 0.6)
     step = min(max(0.1 * error, -0.1), 0.025)

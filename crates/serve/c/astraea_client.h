@@ -100,7 +100,7 @@ void astraea_client_end(struct astraea_client *client, const struct astraea_flow
 /* Ends the connection. */
 void astraea_client_close(struct astraea_client *client);
 
-/* The rule: the flow follows the law of the default policy. */
+/* The rule: the flow keeps a few packets of its own in the queue and gives way to losses. */
 struct astraea_decision astraea_rule(const struct astraea_terms *terms, const struct astraea_report *report);
 
 #ifdef __cplusplus

@@ -2,10 +2,10 @@
 
 mod common;
 
-use astraea_policy::{AgentConfig, BacklogState, Scratch, law_step};
+use astraea_policy::{AgentConfig, BacklogState, Scratch};
 use astraea_serve::service::{Dropped, Engine, Limits, Peer};
 use astraea_serve::wire::{Codec, Frame, Message, Reason, Refusal, WireError};
-use astraea_serve::{HISTORY, Key, Report};
+use astraea_serve::{HISTORY, Key, Report, rule};
 use common::{ask, loaded, policy, report};
 
 const HERE: Peer = Peer::Stream(1);
@@ -87,8 +87,7 @@ fn an_answer_is_the_networks_action_and_what_it_makes_of_the_window() {
         case.ask(HERE, session, 9, period, std::slice::from_ref(report)).unwrap();
         state.push(&report.signals);
         let action = f64::from(network.network().forward(state.values(), &mut Scratch::default()));
-        let law = law_step(&config.rules, &report.signals);
-        let window = config.answered(report.window, action, law, report.srtt_ns());
+        let window = config.answered(report.window, action, rule::law(&report.signals), report.srtt_ns());
         assert_eq!(case.answers(), [(HERE, 9, period, action, window)]);
     }
 }

@@ -167,12 +167,13 @@ impl Client {
     fn rule(&mut self, flow: u64) {
         let (Some(asked), Some(history)) = (self.asked.remove(&flow), self.flows.get(&flow)) else { return };
         let report = history.newest();
+        let action = rule::action(&self.config, &report.signals);
         self.counts.ruled += 1;
         self.decided.push(Decision {
             flow,
             period: asked.period,
-            action: rule::action(&self.config, &report.signals),
-            window: rule::window(&self.config, &report.signals, report.window, report.srtt_ns()),
+            action,
+            window: rule::window(&self.config, &report.signals, action, report.window, report.srtt_ns()),
             origin: Origin::Rule,
         });
     }

@@ -1,6 +1,7 @@
 use astraea_policy::Form;
 
 use super::*;
+use crate::rule;
 
 #[test]
 fn without_a_service_the_rule_decides_at_once_after_the_timeout() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use astraea_policy::{AgentConfig, Policy, Scratch};
+use astraea_policy::{AgentConfig, Policy, Scratch, Signals};
 
 use super::flows::{Flows, Refused};
 use super::loaded::Loaded;
@@ -83,7 +83,7 @@ struct Waiting {
     flow: u64,
     period: u32,
     window: f64,
-    law: f64,
+    signals: Signals,
     srtt: u64,
 }
 
@@ -246,7 +246,7 @@ impl Engine {
             flow: ask.flow,
             period: ask.period,
             window: newest.window,
-            law: rule::law(&self.config, &newest.signals),
+            signals: newest.signals,
             srtt: newest.srtt_ns(),
         });
         if self.waiting.len() > self.limits.waiting {
@@ -284,7 +284,8 @@ impl Engine {
                 flow: waiting.flow,
                 period: waiting.period,
                 action,
-                window: self.config.answered(waiting.window, action, waiting.law, waiting.srtt).min(f64::MAX),
+                window: rule::window(&self.config, &waiting.signals, action, waiting.window, waiting.srtt)
+                    .min(f64::MAX),
                 version: self.loaded.version,
             };
             let frame = Frame { session: session.number, number: waiting.number, message: Message::Answer(answer) };
