@@ -28,7 +28,7 @@ impl Service {
         let patience = PATIENCE / 5;
         let client = Client::connect(address.clone(), None, PATIENCE, patience).map_err(connection_error)?;
         let terms = client.terms().ok_or_else(|| connection_error(format!("{address}: has gone")))?;
-        Ok(Self { address, version: terms.version, config: terms.agent(), link: Link::new(client) })
+        Ok(Self { address, version: terms.version, config: terms.agent(), link: Link::all_or_nothing(client) })
     }
 
     /// A controller of a flow whose scheme is this policy, which the service must be serving.
