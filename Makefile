@@ -20,13 +20,15 @@ NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.t
 help: ## List the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-demo: build ## Set up, compare the shipped policy with CUBIC and NewReno, explain it
-	.venv/bin/astraea run three-flows --cc astraea,cubic,newreno --trials 2 --out out/demo/three-flows
+DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy
+
+demo: build ## Set up, compare the shipped policy with all other schemes, explain it
+	.venv/bin/astraea run three-flows --cc $(DEMO) --trials 2 --out out/demo/three-flows
 	.venv/bin/astraea run cellular --cc astraea,cubic,newreno --out out/demo/cellular
 	.venv/bin/astraea report out/demo/three-flows out/demo/cellular --out out/demo/report.html
 	.venv/bin/astraea explain astraea --out out/demo/explain
 	@echo
-	@echo "open out/demo/report.html            how the three schemes share two links"
+	@echo "open out/demo/report.html            how the schemes share two links"
 	@echo "open out/demo/explain/explain.html   why the policy is fair"
 
 TRAINED ?= out/train/astraea

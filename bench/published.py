@@ -1,8 +1,8 @@
 """Do the published behaviours come out? `python bench/published.py [--trials N] [--only NAME,...] [--json FILE]`.
 
-Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, measured in the simulator in
-the paper's setting. What is printed is a table: what was published, what was measured, and whether the statement
-holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, means over the trials.
+Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, measured in the
+simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
+statement holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, as means over trials.
 """
 
 import argparse
@@ -58,10 +58,11 @@ def friendliness(trials: int) -> Iterator[Finding]:
         max(ratio["bbr"]) >= 10,
         "10 with some number of flows",
     )
+    four: dict[str, Any] = {"flow__competitors__count": 4}
     shallow = {
-        buffer: means(
-            "friendliness", "bbr", "throughput_ratio", trials, flow__competitors__count=4, link__bottleneck__buffer=buffer
-        )["bbr"][0]
+        buffer: means("friendliness", "bbr", "throughput_ratio", trials, link__bottleneck__buffer=buffer, **four)[
+            "bbr"
+        ][0]
         for buffer in ("0.1bdp", "0.3bdp", "0.5bdp", "2bdp")
     }
     yield Finding(
@@ -125,31 +126,41 @@ def convergence(trials: int) -> Iterator[Finding]:
 
 def vivace(trials: int) -> Iterator[Finding]:
     """Figures 1b and 2: three flows 40 s apart, 100 Mbit/s, 1 BDP, at 120 ms and at 12 ms."""
-    plain, larger = "vivace", "vivace:factor=2"
-    both = f"{plain},{larger}"
-    first = means("vivace-tuned", both, "convergence_first_s", trials)
-    jain = means("vivace-tuned", both, "jain", trials)
-    settle = means("vivace-tuned", both, "convergence_settle_s", trials)
+    plain, twice, five = "vivace", "vivace:factor=2", "vivace:factor=5"
+    first, settle, jain = (
+        means("vivace-tuned", f"{plain},{twice},{five}", metric, trials)
+        for metric in ("convergence_first_s", "convergence_settle_s", "jain")
+    )
     yield Finding(
         "Vivace hardly reaches its fair share at 120 ms (fig. 1b)",
         "not before the flows end",
-        f"after {first[plain][0]:.0f} s of 40, Jain {jain[plain][0]:.2f} (at 12 ms {first[plain][1]:.1f} s, {jain[plain][1]:.2f})",
+        f"after {first[plain][0]:.0f} s of 40, Jain {jain[plain][0]:.2f} "
+        f"(at 12 ms {first[plain][1]:.1f} s, {jain[plain][1]:.2f})",
         first[plain][0] > 3 * first[plain][1] and jain[plain][0] < 0.9,
         "three times as long as at 12 ms, Jain below 0.9",
     )
     yield Finding(
         "a larger conversion factor makes it faster there (fig. 2a)",
         "quick and fair",
-        f"twice the factor: {first[larger][0]:.0f} s, Jain {jain[larger][0]:.2f}",
-        first[larger][0] < first[plain][0] and jain[larger][0] > jain[plain][0],
+        f"twice the factor: {first[twice][0]:.0f} s, Jain {jain[twice][0]:.2f}",
+        first[twice][0] < first[plain][0] and jain[twice][0] > jain[plain][0],
         "faster and fairer than with the default",
     )
     yield Finding(
         "… and unstable at 12 ms (fig. 2b)",
         "hardly converges",
-        f"settles after {settle[larger][1]:.1f} s instead of {settle[plain][1]:.1f} s, Jain {jain[larger][1]:.3f} instead of {jain[plain][1]:.3f}",
-        settle[larger][1] > settle[plain][1] and jain[larger][1] < jain[plain][1],
-        "slower and less fair than with the default",
+        f"five times the factor: settles after {settle[five][1]:.1f} s instead of {settle[plain][1]:.1f} s, "
+        f"Jain {jain[five][1]:.2f} instead of {jain[plain][1]:.2f}",
+        settle[five][1] > 1.5 * settle[plain][1] and jain[five][1] < jain[plain][1],
+        "half as long again, and less fair than with the default",
+    )
+    yield Finding(
+        "… with one and the same factor",
+        "enlarged properly",
+        f"twice the factor: settles after {settle[twice][1]:.1f} s at 12 ms; "
+        f"five times: Jain {jain[five][0]:.2f} at 120 ms",
+        any(jain[cc][0] > jain[plain][0] and settle[cc][1] > 1.5 * settle[plain][1] for cc in (twice, five)),
+        "both of the above",
     )
 
 

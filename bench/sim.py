@@ -33,18 +33,22 @@ def dumbbell(rate: float, rtt_ms: float, flows: list[dict[str, Any]], seconds: f
     return json.dumps({"duration_ns": round(seconds * 1e9), "slot_ns": slot_ns, "links": [link], "flows": flows})
 
 
-def cubic(start_s: float = 0.0, duration_s: float | None = None) -> dict[str, Any]:
-    """A bulk flow under CUBIC."""
+def bulk(start_s: float = 0.0, duration_s: float | None = None, scheme: str = "cubic") -> dict[str, Any]:
+    """A bulk flow."""
     stop = None if duration_s is None else round((start_s + duration_s) * 1e9)
-    return {"scheme": {"name": "cubic"}, "start_ns": round(start_s * 1e9), "stop_ns": stop}
+    return {"scheme": {"name": scheme}, "start_ns": round(start_s * 1e9), "stop_ns": stop}
 
 
 def many(flows: int, slot_ns: int = 0) -> str:
     """The scenario many-flows: 600 Mbit/s, 20 ms, starts spread over the first second."""
-    return dumbbell(600e6, 20, [cubic(i / flows) for i in range(flows)], 30, slot_ns)
+    return dumbbell(600e6, 20, [bulk(i / flows) for i in range(flows)], 30, slot_ns)
 
 
-THREE_FLOWS = dumbbell(100e6, 30, [cubic(40.0 * i, 120) for i in range(3)], 200)
+def three_flows(scheme: str = "cubic") -> str:
+    """The scenario three-flows."""
+    return dumbbell(100e6, 30, [bulk(40.0 * i, 120, scheme) for i in range(3)], 200)
+
+
 PACED = {"scheme": {"name": "constant-rate", "params": {"rate": 95e6}}, "start_ns": 0}
 WINDOW = {"scheme": {"name": "constant-window", "params": {"window": 400}}, "start_ns": 0}
 
@@ -92,7 +96,7 @@ def main() -> None:
     """Measures everything in turns and prints the best of each."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     work = {
-        "three-flows": simulate(THREE_FLOWS),
+        "three-flows": simulate(three_flows()),
         "one window-limited flow": simulate(dumbbell(100e6, 30, [WINDOW], 200)),
         "one paced flow": simulate(dumbbell(100e6, 30, [PACED], 200)),
         "10 flows": simulate(many(10)),
@@ -102,6 +106,8 @@ def main() -> None:
         work["ns-3"] = simulate_ns3("--duration-s=120")
         # Without access links its flows cannot stop early; the link carries the same packets.
         work["ns-3 without access links"] = simulate_ns3("--direct=true")
+    schemes = [scheme["name"] for scheme in _native.schemes() if scheme["kind"] != "constant"]
+    work |= {name: simulate(three_flows(name)) for name in schemes}
     taken = [{what: run() for what, run in work.items()} for _ in range(rounds)]
     best = {what: min(t[what] for t in taken) for what in work}
     cost = {what: seconds / packets * 1e9 for what, (seconds, packets) in best.items() if packets}
@@ -116,7 +122,10 @@ def main() -> None:
         "times_ns3_without_access_links": round(speed["three-flows"] / speed["ns-3 without access links"])
         if has_ns3
         else "ns-3 is not installed",
-        "million_packets_per_cpu_second": {what: round(1e3 / value, 2) for what, value in cost.items()},
+        "million_packets_per_cpu_second": {
+            what: round(1e3 / value, 2) for what, value in cost.items() if what not in schemes
+        },
+        "three_flows_speed_over_cubic": {name: round(best["cubic"][0] / best[name][0], 2) for name in schemes},
         "cost_per_packet_1000_flows_over_10": round(cost["1000 flows"] / cost["10 flows"], 2),
         "peak_memory_mb_1000_flows": {
             "simulation": round(peak_memory_mb(many(1000)), 1),

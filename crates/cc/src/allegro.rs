@@ -13,7 +13,8 @@ const LOSS_SLOPE: f64 = 1000.0;
 /// Slope of the sigmoid in the ratio of round-trip times (`kRTTCoefficient`).
 const RTT_SLOPE: f64 = 200.0;
 
-/// Deviation of that ratio from 1 that is ignored (`max_rtt_fluctuation_tolerance_ratio_in_decision_made`); in the start
+/// Deviation of that ratio from 1 that is ignored (`max_rtt_fluctuation_tolerance_ratio_in_decision_made`); in the
+/// start
 /// any is (100).
 const RTT_TOLERANCE: f64 = 1.0;
 
@@ -28,7 +29,8 @@ const MAX_STEP: f64 = 0.1;
 /// and moves where all three pairs of trials had the larger utility, by 2 %, 4 % and so on up to 10 % per interval,
 /// until the utility falls.
 ///
-/// Pinned variant: PCC-Uspace master, utility "Allegro". With T and x the acknowledged and the lost rate, L the loss rate
+/// Pinned variant: PCC-Uspace master, utility "Allegro". With T and x the acknowledged and the lost rate, L the loss
+/// rate
 /// and r the ratio of smoothed round-trip times before and after, the utility is
 ///
 /// U = T S(1000, L − 0.05) S(200, 1 − r) − x, where S(a, y) = 1 − 1/(1 + exp(−a y)) falls from 1 to 0 around y = 0.
@@ -42,14 +44,16 @@ const MAX_STEP: f64 = 0.1;
 ///   upwards) or the present one (downwards).
 /// * No window, no reaction to a loss as such, to marks or to a timeout.
 ///
-/// The source has no smallest rate; here it is two packets per smoothed round-trip time, and a sender there starts anew.
+/// The source has no smallest rate; here it is two packets per smoothed round-trip time, and a sender there starts
+/// anew.
 #[derive(Clone, Debug)]
 pub struct Allegro {
     pcc: Pcc<Steps>,
 }
 
 impl Allegro {
-    /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the order
+    /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the
+    /// order
     /// of trials.
     pub fn new(seed: u64, mss: u32) -> Self {
         Self { pcc: Pcc::new(Steps::default(), seed, mss) }

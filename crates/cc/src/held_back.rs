@@ -2,7 +2,8 @@
 
 use crate::{Ack, Nanos};
 
-/// BBR declares the connection application-limited while it is in `PROBE_RTT`. The transport does not know, so the packets
+/// BBR declares the connection application-limited while it is in `PROBE_RTT`. The transport does not know, so the
+/// packets
 /// concerned are recognised by the time at which they were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeldBack {

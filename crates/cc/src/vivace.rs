@@ -12,7 +12,8 @@ const MEGABIT: f64 = 1_048_576.0;
 /// Exponent of the amplification of steps (`kRateChangeAmplifyExponent`).
 const AMPLIFY: f64 = 1.2;
 
-/// Largest step relative to the rate (`kInitialMaxStepSize`), and by how much more each step that would have been larger
+/// Largest step relative to the rate (`kInitialMaxStepSize`), and by how much more each step that would have been
+/// larger
 /// raises that bound (`kIncrementalStepSize`).
 const MAX_STEP: f64 = 0.05;
 
@@ -39,7 +40,8 @@ impl Default for VivaceConfig {
 
 /// PCC Vivace: follows the gradient of a utility that it measures in trials 5 % above and below its rate.
 ///
-/// Pinned variant: PCC-Uspace master, utility "Vivace": with the sending rate r in Mbit/s, the loss rate L and the slope
+/// Pinned variant: PCC-Uspace master, utility "Vivace": with the sending rate r in Mbit/s, the loss rate L and the
+/// slope
 /// of the round-trip time over an interval,
 ///
 /// U = r^0.9 − 900 r max(dRTT/dt, 0) − 11.35 r L.
@@ -49,19 +51,23 @@ impl Default for VivaceConfig {
 /// * A step: `factor` × utility difference per Mbit/s, × floor((n + 1)/2)^1.2 in the n-th interval in one direction; at
 ///   most 5 % of the rate, and 5 % more after each step that was cut; at least 0.5 Mbit/s. It goes on while the utility
 ///   says that the direction is right, and takes one step back when it does not.
-/// * Slopes below the noise count as none: that is if the standard deviation of the samples relative to their mean is not
+/// * Slopes below the noise count as none: that is if the standard deviation of the samples relative to their mean is
+///   not
 ///   below the slope, unless their mean drifts over six intervals by more than usual. (The source measures deviations
 ///   from a line whose slope it takes in another unit, which is the deviation from the mean in effect.)
-/// * Start: doubles the rate while the utility grows, then halves it; slopes of less than 1 ms over the interval count as
+/// * Start: doubles the rate while the utility grows, then halves it; slopes of less than 1 ms over the interval count
+///   as
 ///   none.
-/// * No window, no reaction to a loss as such, to marks or to a timeout. At the smallest rate of 0.5 Mbit/s it starts anew.
+/// * No window, no reaction to a loss as such, to marks or to a timeout. At the smallest rate of 0.5 Mbit/s it starts
+///   anew.
 #[derive(Clone, Debug)]
 pub struct Vivace {
     pcc: Pcc<Gradient>,
 }
 
 impl Vivace {
-    /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the order
+    /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the
+    /// order
     /// of trials.
     pub fn new(config: VivaceConfig, seed: u64, mss: u32) -> Self {
         let rule = Gradient { config, trend: Trend::default(), last: Outcome::default(), count: 0, allowance: 0 };

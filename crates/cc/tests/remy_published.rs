@@ -1,4 +1,5 @@
-//! The published tables of `tcpexmachina/remy`, `tests/*.dna`, if `ASTRAEA_REMY_TABLES` names a directory that has them. They
+//! The published tables of `tcpexmachina/remy`, `tests/*.dna`, if `ASTRAEA_REMY_TABLES` names a directory that has
+//! them. They
 //! are not part of this project, since their licence is not.
 
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ const RULES: [(&str, usize); 4] = [
 #[test]
 fn published_tables_are_read_in_full() {
     let Some(directory) = std::env::var_os("ASTRAEA_REMY_TABLES").map(PathBuf::from) else {
-        println!("skipped: ASTRAEA_REMY_TABLES does not name a directory with published tables");
+        eprintln!("skipped: ASTRAEA_REMY_TABLES does not name a directory with published tables");
         return;
     };
     for (name, rules) in RULES {

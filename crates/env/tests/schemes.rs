@@ -1,5 +1,7 @@
-//! What every scheme is held to, whatever its idea: it keeps sending, within bounds, fills a link that it has to itself, comes
-//! back after an outage, lets newcomers in, and shares with its like where it promises to. One table for all of them; a new
+//! What every scheme is held to, whatever its idea: it keeps sending, within bounds, fills a link that it has to
+//! itself, comes
+//! back after an outage, lets newcomers in, and shares with its like where it promises to. One table for all of them; a
+//! new
 //! scheme needs a row.
 
 use astraea_cc::{AnyController, Controller, MILLISECOND, MSS, SECOND};
@@ -31,7 +33,8 @@ const fn row(name: &'static str, alone: f64, jain: f64, newcomer: f64, window: f
     Row { name, alone, jain, newcomer, window }
 }
 
-/// Schemes of the kind "constant" control nothing. Vegas and a RemyCC promise no equal shares, Allegro only in the long run.
+/// Schemes of the kind "constant" control nothing. Vegas and a `RemyCC` promise no equal shares, Allegro only in the
+/// long run.
 const ROWS: [Row; 15] = [
     row("newreno", 0.99, 0.9, 0.2, 5.0),
     row("cubic", 0.99, 0.9, 0.2, 5.0),
@@ -125,8 +128,10 @@ fn a_newcomer_gets_its_part() {
     }
 }
 
-/// Ten seconds after an outage of five it is as before: by then the retransmission timer, which has been doubled four times, has
-/// expired once more. Its window stays within bounds throughout, and so does its pacing rate: at most 20 times the link, which
+/// Ten seconds after an outage of five it is as before: by then the retransmission timer, which has been doubled four
+/// times, has
+/// expired once more. Its window stays within bounds throughout, and so does its pacing rate: at most 20 times the
+/// link, which
 /// is what BBR's guess of a round trip of 1 ms comes to before it has a sample.
 #[test]
 fn it_recovers_from_an_outage_within_bounds() {

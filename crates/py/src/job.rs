@@ -24,7 +24,7 @@ struct Scheme {
 pub(crate) enum Content {
     /// A policy.
     Policy(Arc<Policy>),
-    /// The rules of a RemyCC.
+    /// The rules of a `RemyCC`.
     Table(Arc<RemyTable>),
 }
 

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// What a file holds that stands for a scheme.
 #[derive(FromPyObject)]
-enum File<'py> {
+pub(crate) enum File<'py> {
     Policy(Bound<'py, Policy>),
     Table(Bound<'py, RemyTable>),
 }

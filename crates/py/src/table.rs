@@ -1,4 +1,4 @@
-//! Rule tables of RemyCC.
+//! Rule tables of `RemyCC`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::job::value_error;
 
-/// A rule table of RemyCC, read from a `.dna` file.
+/// A rule table of `RemyCC`, read from a `.dna` file.
 #[pyclass(frozen, module = "astraea._native")]
 pub(crate) struct RemyTable {
     inner: Arc<astraea_cc::RemyTable>,
@@ -28,7 +28,9 @@ impl RemyTable {
     #[allow(clippy::needless_pass_by_value)]
     fn load(path: PathBuf) -> PyResult<Self> {
         let at = |error: &dyn std::fmt::Display| value_error(format!("{}: {error}", path.display()));
-        let content = std::fs::read(&path).map_err(|error| at(&error))?;
+        // Without the number that the system gives the error.
+        let plain = |error: std::io::Error| error.to_string().split(" (os error").next().unwrap_or_default().to_owned();
+        let content = std::fs::read(&path).map_err(|error| at(&plain(error)))?;
         let table = astraea_cc::RemyTable::from_dna(&content).map_err(|error| at(&error))?;
         Ok(Self { inner: Arc::new(table) })
     }

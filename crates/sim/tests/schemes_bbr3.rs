@@ -1,4 +1,5 @@
-//! BBR version 3 on a link of 100 Mbit/s with a round trip of 30 ms: its cycle, what random loss costs, and whether it lets
+//! BBR version 3 on a link of 100 Mbit/s with a round trip of 30 ms: its cycle, what random loss costs, and whether it
+//! lets
 //! CUBIC live. Tolerances are stated where they are used.
 
 use astraea_cc::{AnyController, Bbr3, Bbr3State, MILLISECOND, MSS, Nanos, SECOND, build};
@@ -58,7 +59,8 @@ fn stays(simulation: &mut Simulation<AnyController>, state: Bbr3State, ms: u64) 
     stays
 }
 
-/// A probe for bandwidth every 2 to 3 s, or 62 to 63 round trips, which is less here: 1.9 s. `ProbeRTT` every 5 s, for 200 ms
+/// A probe for bandwidth every 2 to 3 s, or 62 to 63 round trips, which is less here: 1.9 s. `ProbeRTT` every 5 s, for
+/// 200 ms
 /// and a round trip, which costs the 2 % of the link that the draft names.
 #[test]
 fn one_flow_goes_through_the_cycle() {
@@ -77,7 +79,8 @@ fn one_flow_goes_through_the_cycle() {
 }
 
 /// At 1 % of random loss each round between probes delivers 1 % less than the one before, and the next probe finds the
-/// whole link again: 0.99^62 = 0.54 at the end of it, as the draft works out, and three quarters on average. Above 2 % each
+/// whole link again: 0.99^62 = 0.54 at the end of it, as the draft works out, and three quarters on average. Above 2 %
+/// each
 /// probe is one that loses too much, and the flow falls behind version 1, which ignores it.
 #[test]
 fn two_percent_of_loss_are_tolerated() {
@@ -105,7 +108,8 @@ fn cruise_leaves_headroom() {
     assert!(cruised > 5000, "{cruised} ms");
 }
 
-/// Where version 1 takes most of the link from CUBIC, in a buffer of at most one product, version 3 leaves it several times
+/// Where version 1 takes most of the link from CUBIC, in a buffer of at most one product, version 3 leaves it several
+/// times
 /// as much.
 #[test]
 fn beside_cubic_it_takes_less_than_version_1() {

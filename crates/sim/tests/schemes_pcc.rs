@@ -74,7 +74,8 @@ fn vivace_fills_the_link_without_a_queue() {
     assert!(at_1 > 85.0 && at_6 < 70.0, "{at_1} and {at_6} Mbit/s");
 }
 
-/// Two flows of Vivace share evenly where round trips are short; beside CUBIC, which fills the buffer, Vivace gives way.
+/// Two flows of Vivace share evenly where round trips are short; beside CUBIC, which fills the buffer, Vivace gives
+/// way.
 #[test]
 fn vivace_shares_with_itself_and_gives_way_to_cubic() {
     let pair = shares(&mut link(12 * MILLISECOND, 0.0, &["vivace", "vivace"]), 40, 100);

@@ -12,7 +12,7 @@ from astraea.report.glossary import metric
 from astraea.report.numbers import decimals, show
 
 SHORT = ("jain", "convergence_settle_s", "utilization", "queue_delay_ms", "loss", "fct_s", "throughput_ratio")
-"""Metrics that are shown for every point of a sweep."""
+"""Metrics that are shown for every point of a sweep, or of many schemes."""
 
 
 Entry = dict[str, Any] | None
@@ -28,10 +28,12 @@ def of(results: dict[str, Any]) -> Table:
 
 def _single(results: dict[str, Any], title: str) -> Table:
     wide = _compared(results, title, _interval, "mean [95 % interval]")
+    narrow = _compared(results, title, _mean, "mean (intervals are in the report)")
     console = out()
-    if console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width:
-        return wide
-    return _compared(results, title, _mean, "mean (intervals are in the report)")
+    for made in (wide, narrow):
+        if console.measure(made, options=console.options.update(width=10_000)).maximum <= console.width:
+            return made
+    return _listed(results, title)
 
 
 def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], str], meaning: str) -> Table:
@@ -45,6 +47,23 @@ def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], 
     return made
 
 
+def _listed(results: dict[str, Any], title: str) -> Table:
+    """A row for each scheme, for more of them than columns have room for."""
+    summary = results["summary"]
+    names = _main(results)
+    rows = [[cc, *(_mean(name, entry.get(name)) for name in names)] for cc, entry in summary.items()]
+    made = table(["scheme", *map(_heading, names)], rows, numbers=len(names), title=title)
+    counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
+    made.caption = f"{_trials(counts)}; mean (more metrics and intervals are in the report)"
+    made.caption_justify = "left"
+    return made
+
+
+def _main(results: dict[str, Any]) -> list[str]:
+    present = {name for entry in results["summary"].values() for name in entry}
+    return [name for name in SHORT if name in present]
+
+
 def _trials(counts: dict[str, int]) -> str:
     if len(set(counts.values())) == 1:
         (count,) = set(counts.values())
@@ -53,8 +72,7 @@ def _trials(counts: dict[str, int]) -> str:
 
 
 def _sweep(results: dict[str, Any], title: str) -> Table:
-    present = {name for entry in results["summary"].values() for name in entry}
-    names = [name for name in SHORT if name in present]
+    names = _main(results)
     rows = [
         [point["label"], cc, *(_mean(name, entry.get(name)) for name in names)]
         for point in results["points"]

@@ -74,7 +74,8 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
     if name not in native():
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
-            "(`astraea schemes` lists them; a policy is file.safetensors, a RemyCC file.dna, a controller in Python file.py:ClassName)"
+            "(`astraea schemes` lists them; a policy is file.safetensors, a RemyCC's rules are file.dna, "
+            "a controller in Python is file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}

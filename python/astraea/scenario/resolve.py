@@ -29,8 +29,8 @@ class SchemeSpec:
     """A congestion-control scheme with its parameters.
 
     `label` is how results name it, `name` how the simulator does, `params` are in SI units. A scheme written
-    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`: a network's weights or a
-    RemyCC's rules.
+    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`: a network's weights
+    or a RemyCC's rules.
     """
 
     label: str

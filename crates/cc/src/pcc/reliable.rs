@@ -33,8 +33,11 @@ impl Reliability {
             self.burst = true;
             false
         } else if self.burst {
-            // A burst ends with a sample below the average after which the queue grows again.
-            self.burst = !(next.rtt > pending.rtt && pending.rtt < pending.smoothed);
+            // A burst ends with a sample no larger than the average after which the queue does not shrink. (The source:
+            // with
+            // a smaller one after which it grows, which never comes where delays are exact and a window begins with a
+            // gap.)
+            self.burst = next.rtt < pending.rtt || pending.rtt > pending.smoothed;
             false
         } else {
             true
@@ -67,5 +70,19 @@ mod tests {
         // The pending sample of 900 is below the average of 1000, and 950 follows: the burst is over.
         assert!(!feed(3_000_003, 950));
         assert!(feed(3_000_004, 1000));
+    }
+
+    /// A small window on a long path: ten acknowledgements, a gap of 70 times theirs, ten more, and no queue anywhere.
+    #[test]
+    fn a_gap_does_not_last_for_ever_where_delays_are_exact() {
+        let mut reliability = Reliability::default();
+        let mut last = Sample { rtt: 1000, smoothed: 1000, ..Sample::default() };
+        let reliable = (1..20_u64).map(|ack| {
+            let next = Sample { now: 10 * ack + if ack < 10 { 0 } else { 700 }, ..last };
+            let reliable = reliability.judge(&last, &next);
+            last = next;
+            reliable
+        });
+        assert_eq!(reliable.filter(|reliable| *reliable).count(), 16);
     }
 }

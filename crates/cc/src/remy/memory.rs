@@ -1,4 +1,4 @@
-//! What a RemyCC remembers of the acknowledgements that it has seen.
+//! What a `RemyCC` remembers of the acknowledgements that it has seen.
 
 use crate::Nanos;
 
@@ -56,7 +56,8 @@ impl RemyMemory {
         self.axes
     }
 
-    /// One acknowledgement of so many packets, of which the newest left at `sent_at`; false if it is older than the last
+    /// One acknowledgement of so many packets, of which the newest left at `sent_at`; false if it is older than the
+    /// last
     /// one and changes nothing. Packets that are acknowledged together count as if they had come evenly spaced.
     #[inline]
     pub fn on_ack(&mut self, now: Nanos, sent_at: Nanos, rtt: Nanos, packets: u64) -> bool {

@@ -1,4 +1,4 @@
-//! RemyCC: a table of rules that a program wrote (Winstein and Balakrishnan, SIGCOMM 2013).
+//! `RemyCC`: a table of rules that a program wrote (Winstein and Balakrishnan, SIGCOMM 2013).
 
 mod dna;
 mod memory;
@@ -21,9 +21,10 @@ static SHIPPED: LazyLock<Arc<RemyTable>> = LazyLock::new(|| {
     Arc::new(table.expect("a test reads the shipped table"))
 });
 
-/// RemyCC: looks up in a table what each acknowledgement means for the window and for the gap between packets.
+/// `RemyCC`: looks up in a table what each acknowledgement means for the window and for the gap between packets.
 ///
-/// Pinned to `tcpexmachina/remy` (`rat.cc`, `memory.cc`, `whisker.cc`, commit 41364b8). Its memory is what a [`RemyMemory`]
+/// Pinned to `tcpexmachina/remy` (`rat.cc`, `memory.cc`, `whisker.cc`, commit 41364b8). Its memory is what a
+/// [`RemyMemory`]
 /// says; a rule makes the window `int(window × multiple + increment)` packets, in 0 to 1 000 000, and lets at least
 /// `intersend` ms pass between packets. Nothing else counts: no loss, no mark.
 ///
@@ -31,8 +32,10 @@ static SHIPPED: LazyLock<Arc<RemyTable>> = LazyLock::new(|| {
 /// * One rule is applied for each acknowledgement, however many packets it covers.
 /// * A window of 0 is one packet here: Remy's sender then applies the rule for its memory once more.
 /// * Where a table has no rule for a memory, the last one stays in force; Remy's sender gives up.
-/// * Remy's networks never lose everything in flight. After a retransmission timeout the memory is that of a new connection.
-/// * The time of arrival is that of the acknowledgement, since the sender has no clock of the receiver. In Remy's networks the
+/// * Remy's networks never lose everything in flight. After a retransmission timeout the memory is that of a new
+///   connection.
+/// * The time of arrival is that of the acknowledgement, since the sender has no clock of the receiver. In Remy's
+///   networks the
 ///   way back takes no time, which is the same.
 #[derive(Clone, Debug)]
 pub struct Remy {
@@ -127,7 +130,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// Two rules: 0.5 w + 3 packets, 2 ms apart, while the round-trip time is less than twice the smallest, else 0 and 8 ms.
+    /// Two rules: 0.5 w + 3 packets, 2 ms apart, while the round-trip time is less than twice the smallest, else 0 and
+    /// 8 ms.
     fn table() -> Arc<RemyTable> {
         let domain = |lower: f64, upper: f64| RemyDomain::of(&[(RemyAxis::RttRatio, lower, upper)]);
         let open = RemyRule { increment: 3, multiple: 0.5, intersend: 2.0 };

@@ -1,11 +1,12 @@
-//! The rules of a RemyCC, in a tree of boxes.
+//! The rules of a `RemyCC`, in a tree of boxes.
 
 use super::RemyAxis;
 
 /// Upper end of an axis where a table gives none (Remy).
 const OPEN_END: f64 = 163_840.0;
 
-/// What a RemyCC does on an acknowledgement: window `int(window × multiple + increment)`, one packet in `intersend` ms.
+/// What a `RemyCC` does on an acknowledgement: window `int(window × multiple + increment)`, one packet in `intersend`
+/// ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RemyRule {
     /// Packets added.
