@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from astraea import host
+from astraea import _native, host
 from astraea.errors import UserError
 from astraea.scenario.resolve import Resolved
 
@@ -55,7 +55,7 @@ class Kernel:
         """Raise `UserError` for what the kernel cannot do; `where` names the scenario."""
         for flow in trial.flows:
             if flow.scheme.factory is not None or flow.scheme.policy is not None:
-                kind = "a policy in a file" if flow.scheme.policy is not None else "a controller written in Python"
+                kind = "a scheme in a file" if flow.scheme.policy is not None else "a controller written in Python"
                 raise UserError(f"--cc {flow.scheme.label}: {kind} runs in the simulator only; expected --backend sim")
         self._ask(trial, where, "--check")
 
@@ -131,8 +131,9 @@ class Quic(Kernel):
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the stack cannot do; `where` names the scenario."""
         for flow in trial.flows:
-            if flow.scheme.factory is not None:
-                kind = "a controller written in Python runs in the simulator only"
+            if flow.scheme.factory is not None or isinstance(flow.scheme.policy, _native.RemyTable):
+                kind = "a controller written in Python" if flow.scheme.factory is not None else "a rule table in a file"
+                kind += " runs in the simulator only"
                 raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim")
         self._ask(trial, where, "--check")
 
