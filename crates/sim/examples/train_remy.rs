@@ -8,7 +8,7 @@
 //! improves the rule that is used most, one number at a time, as long
 //! as the mean objective grows, and divides it where half of its memories lie on either side, until there are RULES
 //! rules.
-//! The table `crates/cc/src/remy/shipped.dna` is the outcome of `train_remy 40 1`.
+//! The table `crates/cc/src/remy/shipped.dna` is the outcome of `train_remy 21 1`, 20 minutes on two busy cores.
 
 #![allow(clippy::print_stdout, reason = "it tells how far it is")]
 
