@@ -25,18 +25,8 @@ app.command("explain")(explain.explain)
 app.command("train")(train.train)
 app.command("export")(export.export)
 app.command("fidelity")(fidelity.fidelity)
-app.command("doctor", context_settings=host.CONTEXT)(
-    host.hand_over("doctor", "Say what this machine allows, and what each missing thing disables.")
-)
-app.command("link", context_settings=host.CONTEXT)(
-    host.hand_over("link", "Start a shell, or a command, behind an emulated link.")
-)
-app.command("attach", context_settings=host.CONTEXT)(
-    host.hand_over("attach", "Run a policy as a congestion controller of this kernel.")
-)
-app.command("detach", context_settings=host.CONTEXT)(host.hand_over("detach", "Unregister the controller again."))
-app.command("status", context_settings=host.CONTEXT)(host.hand_over("status", "Show what the controller does."))
-app.command("serve", context_settings=host.CONTEXT)(host.hand_over("serve", "Answer the requests of many senders."))
+for name, summary in host.COMMANDS.items():
+    app.command(name, context_settings=host.CONTEXT)(host.hand_over(name, summary))
 app.add_typer(trace.app, name="trace")
 app.add_typer(bench.app, name="bench")
 

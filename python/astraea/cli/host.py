@@ -13,6 +13,16 @@ from astraea.host import PROGRAM, program
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Every argument, `--help` too, is for `astraead` to read."""
 
+COMMANDS = {
+    "doctor": "Say what this machine allows, and what each missing thing disables.",
+    "link": "Start a shell, or a command, behind an emulated link.",
+    "attach": "Run a policy as a congestion controller of this kernel.",
+    "detach": "Unregister the controller again.",
+    "status": "Show what the controller does.",
+    "serve": "Answer the requests of many senders.",
+}
+"""Their summaries."""
+
 
 def hand_over(name: str, summary: str) -> Callable[[typer.Context], None]:
     """A subcommand that replaces this process by `astraead NAME`."""
