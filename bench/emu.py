@@ -167,7 +167,7 @@ def main() -> None:
     if not arguments.inside:
         missing = [name for name in ("iperf3", "ping", "nsenter") if shutil.which(name) is None]
         if missing:
-            sys.exit(f"{', '.join(missing)}: not found; tools/system-packages.sh test installs them")
+            sys.exit(f"{', '.join(missing)}: not found; install iperf3, iputils-ping and util-linux")
         raise SystemExit(subprocess.run([*link(), sys.executable, *sys.argv, "--inside"], check=False).returncode)
     text = json.dumps(measure(arguments.rounds, arguments.seconds), indent=2)
     if arguments.out:
