@@ -50,11 +50,13 @@ def large_buffers(process: str = "self") -> None:
 def iperf(shell: list[str], seconds: float) -> float:
     """Goodput in Mbit/s of one BBR flow out of `shell`, after two seconds of start-up."""
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o777)
+        Path(folder).chmod(0o777)
         result, ready = Path(folder, "result"), Path(folder, "ready")
         # The command says where it is, and waits until its namespace has been prepared.
         client = f"iperf3 -J -c $BASE -p {PORT} -C bbr -O 2 -t {seconds} > {result}"
-        script = f"BASE=${{ASTRAEA_BASE:-$MAHIMAHI_BASE}}; echo $$ > {ready}.pid; mv {ready}.pid {ready}; sleep 1; {client}"
+        script = (
+            f"BASE=${{ASTRAEA_BASE:-$MAHIMAHI_BASE}}; echo $$ > {ready}.pid; mv {ready}.pid {ready}; sleep 1; {client}"
+        )
         server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(PORT)], stdout=subprocess.DEVNULL)
         # What the outer link has set would lead out of it.
         environment = {key: value for key, value in os.environ.items() if not key.endswith("_BASE")}
@@ -111,7 +113,7 @@ def beside_mahimahi(mbps: int, seconds: float) -> dict[str, float]:
     """Share of the rate that one flow gets behind either emulator."""
     shares = {"astraea": iperf(link(f"--rate={mbps}Mbps", "--delay=15ms"), seconds) / mbps}
     with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
+        Path(folder).chmod(0o755)
         shell = mahimahi(mbps, folder)
         if shell is not None:
             shares["mahimahi"] = iperf(shell, seconds) / mbps
