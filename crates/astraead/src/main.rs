@@ -4,6 +4,7 @@
 //! Python command `astraea`, which hands its host-side subcommands over to this program.
 
 mod attach;
+mod bench_quic;
 mod bench_serve;
 mod detach;
 mod doctor;
@@ -33,7 +34,7 @@ struct Arguments {
 enum Command {
     /// Say what this machine allows, and what each missing thing disables
     Doctor(doctor::Arguments),
-    /// Run one trial of a scenario on the kernel's TCP
+    /// Run one trial of a scenario on real traffic
     #[command(hide = true)]
     Trial(trial::Arguments),
     Link(Box<link::Arguments>),
@@ -42,6 +43,8 @@ enum Command {
     Status(status::Arguments),
     Serve(serve::Arguments),
     BenchServe(bench_serve::Arguments),
+    /// Measure how much a QUIC connection under a scheme carries over this machine's loopback device
+    BenchQuic(bench_quic::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -65,5 +68,6 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Status(arguments) => status::run(&arguments),
         Command::Serve(arguments) => serve::run(arguments),
         Command::BenchServe(arguments) => bench_serve::run(&arguments),
+        Command::BenchQuic(arguments) => bench_quic::run(&arguments),
     }
 }

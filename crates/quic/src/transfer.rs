@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 use astraea_cc::Nanos;
 use astraea_sim::{AckConfig, FlowSlot, FlowStats, SourceConfig};
 
+use nix::time::{ClockId, clock_gettime};
+
 use crate::Scheme;
 use endpoint::Identity;
 use flow::{Record, receive, send};
@@ -86,6 +88,17 @@ pub struct Outcome {
     pub slots: Vec<FlowSlot>,
 }
 
+/// What a trial came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Of each flow.
+    pub flows: Vec<Outcome>,
+    /// CPU time in ns of the thread with all senders, the kernel's work for it included.
+    pub sender_cpu: Nanos,
+    /// The same for the receivers.
+    pub receiver_cpu: Nanos,
+}
+
 /// When a trial began, and how far it is.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
@@ -114,26 +127,23 @@ impl Clock {
 ///
 /// # Errors
 /// If threads or sockets are refused. A flow that fails is not an error; its outcome says so.
-pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Vec<Outcome>> {
+pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Report> {
     let clock = Clock { zero };
     let end = clock.at(plan.duration, 0);
     let identity = Identity::new()?;
-    let mut records = Vec::with_capacity(plan.flows.len());
-    let mut ends = Vec::with_capacity(plan.flows.len());
-    for (index, flow) in plan.flows.into_iter().enumerate() {
-        let record = Record::new(
-            flow.source.clone(),
-            plan.slot,
-            plan.duration,
-            astraea_sim::source::generator(plan.seed, index),
-        );
-        let record = Arc::new(Mutex::new(record));
-        records.push(record.clone());
-        ends.push((Arc::new(flow), record));
-    }
+    let ends: Vec<_> = plan
+        .flows
+        .into_iter()
+        .enumerate()
+        .map(|(index, flow)| {
+            let rng = astraea_sim::source::generator(plan.seed, index);
+            let record = Record::new(flow.source.clone(), plan.slot, plan.duration, rng);
+            (Arc::new(flow), Arc::new(Mutex::new(record)))
+        })
+        .collect();
     // Receivers listen before anyone connects.
     let (ready, listening) = std::sync::mpsc::channel::<()>();
-    std::thread::scope(|scope| {
+    let (sender_cpu, receiver_cpu) = std::thread::scope(|scope| {
         let receivers = scope.spawn(|| {
             on_a_runtime(end, cancel, || {
                 let tasks: io::Result<Vec<_>> = ends
@@ -148,26 +158,31 @@ pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Vec<Out
             })
         });
         let _ = listening.recv();
-        let senders = on_a_runtime(end, cancel, || {
-            let start = |(flow, record): &(Arc<FlowPlan>, Arc<Mutex<Record>>)| {
-                let client = endpoint::client(flow, &identity, record, clock)?;
-                Ok(send(client, flow.clone(), record.clone(), clock))
-            };
-            ends.iter().map(start).collect()
+        let senders = scope.spawn(|| {
+            on_a_runtime(end, cancel, || {
+                let start = |(flow, record): &(Arc<FlowPlan>, Arc<Mutex<Record>>)| {
+                    let client = endpoint::client(flow, &identity, record, clock)?;
+                    Ok(send(client, flow.clone(), record.clone(), clock))
+                };
+                ends.iter().map(start).collect()
+            })
         });
-        receivers.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        senders
+        let [senders, receivers] =
+            [senders, receivers].map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        io::Result::Ok((senders?, receivers?))
     })?;
     let now = clock.now();
-    Ok(records.iter().zip(&ends).map(|(record, (flow, _))| flow::lock(record).outcome(flow.start, now)).collect())
+    let flows = ends.iter().map(|(flow, record)| flow::lock(record).outcome(flow.start, now)).collect();
+    Ok(Report { flows, sender_cpu, receiver_cpu })
 }
 
-/// Runs the tasks that `start` makes on this thread, until `end` or until `cancel` is set.
+/// Runs the tasks that `start` makes on this thread, until `end` or until `cancel` is set; returns the thread's CPU
+/// time in ns.
 fn on_a_runtime<T: Future<Output = ()> + 'static>(
     end: tokio::time::Instant,
     cancel: &AtomicBool,
     start: impl FnOnce() -> io::Result<Vec<T>>,
-) -> io::Result<()> {
+) -> io::Result<Nanos> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     let ran = runtime.block_on(local.run_until(async {
@@ -179,5 +194,6 @@ fn on_a_runtime<T: Future<Output = ()> + 'static>(
     }));
     drop(local);
     runtime.shutdown_background();
-    ran
+    let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    ran.map(|()| Duration::from(cpu).as_nanos() as Nanos)
 }

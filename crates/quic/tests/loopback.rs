@@ -27,7 +27,10 @@ fn flow(scheme: Scheme, source: SourceConfig) -> FlowPlan {
 
 fn transfer(flows: Vec<FlowPlan>, duration: Nanos) -> Vec<Outcome> {
     let plan = Plan { duration, slot: 10 * MILLISECOND, seed: 1, flows };
-    run(plan, Instant::now() + Duration::from_millis(300), &AtomicBool::new(false)).expect("threads and sockets")
+    let zero = Instant::now() + Duration::from_millis(300);
+    let report = run(plan, zero, &AtomicBool::new(false)).expect("threads and sockets");
+    assert!(report.sender_cpu > 0 && report.receiver_cpu > 0);
+    report.flows
 }
 
 #[test]

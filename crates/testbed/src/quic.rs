@@ -50,8 +50,8 @@ pub(crate) fn run(
         });
     }
     let plan = Plan { duration: config.duration_ns, slot: config.slot_ns, seed, flows };
-    let outcomes = transfer::run(plan, instant(emulator.epoch()), cancel)?;
-    Ok(outcomes.into_iter().map(FlowOutcome::from).collect())
+    let report = transfer::run(plan, instant(emulator.epoch()), cancel)?;
+    Ok(report.flows.into_iter().map(FlowOutcome::from).collect())
 }
 
 impl From<Outcome> for FlowOutcome {
