@@ -67,5 +67,9 @@ fn bind(namespace: &Namespace, address: Ipv4Addr, port: u16) -> io::Result<UdpSo
 /// A time of the monotonic clock in ns, which is the clock of `Instant` on Linux.
 fn instant(at: Nanos) -> Instant {
     let (present, now) = (Instant::now(), clock::now());
-    if at >= now { present + Duration::from_nanos(at - now) } else { present - Duration::from_nanos(now - at) }
+    if at >= now {
+        present + Duration::from_nanos(at - now)
+    } else {
+        present.checked_sub(Duration::from_nanos(now - at)).unwrap_or(present)
+    }
 }

@@ -17,7 +17,7 @@ use child::Child;
 use load::{Load, Measured};
 
 /// Longest measurement.
-const LONGEST: Duration = Duration::from_secs(3600);
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// Load an inference service with flows, on this host only, and measure how it answers.
 ///
