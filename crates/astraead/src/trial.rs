@@ -4,12 +4,18 @@ use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use astraea_testbed::{Job, Traffic, document, trial};
+use astraea_kernel::{Temporary, layout};
+use astraea_policy::{Policy, shipped};
+use astraea_testbed::scheme::KernelScheme;
+use astraea_testbed::{Job, Schemes, Traffic, document, trial};
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use crate::failure::Failure;
+
+/// The scheme that is not the kernel's own.
+const ASTRAEA: &str = "astraea";
 
 /// Exit status after an interrupt, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -38,7 +44,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut json = String::new();
     io::stdin().read_to_string(&mut json)?;
-    let job = Job::parse(&json, if arguments.quic { Traffic::Quic } else { Traffic::Tcp })?;
+    let traffic = if arguments.quic { Traffic::Quic } else { Traffic::Tcp };
+    let mut job = Job::parse(&json, traffic)?;
+    let _controller = bring_astraea(&mut job)?;
     if arguments.check {
         trial::check(&job)?;
         return Ok(ExitCode::SUCCESS);
@@ -54,6 +62,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     document::write(&job, done, &mut out)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Registers the shipped policy for the flows that want it, for this process alone: what is attached on this host, if
+/// anything is, may be another one and may change at any time.
+fn bring_astraea(job: &mut Job) -> Result<Option<Temporary>, Failure> {
+    let Schemes::Kernel(schemes) = &mut job.schemes else { return Ok(None) };
+    if schemes.iter().all(|scheme| scheme.name != ASTRAEA) {
+        return Ok(None);
+    }
+    let bytes = shipped::file(ASTRAEA).expect("the default policy is shipped");
+    let policy = layout::policy(&Policy::from_bytes(bytes)?, layout::hash(bytes))?;
+    let controller = Temporary::register(&policy).map_err(|error| format!("scheme {ASTRAEA}: {error}"))?;
+    // Jobs know schemes that are compiled in; this one lives as long as the process, too.
+    let kernel: &'static str = Box::leak(controller.name().to_owned().into_boxed_str());
+    for scheme in schemes.iter_mut().filter(|scheme| scheme.name == ASTRAEA) {
+        *scheme = Box::leak(Box::new(KernelScheme { kernel, ..**scheme }));
+    }
+    Ok(Some(controller))
 }
 
 extern "C" fn cancel(_: libc::c_int) {

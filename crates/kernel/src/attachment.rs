@@ -243,6 +243,37 @@ impl Attachment {
     }
 }
 
+/// A controller that is registered as long as the process has it, and that nothing outlives, not even a kill.
+pub struct Temporary {
+    name: String,
+    _link: Link,
+    _program: libbpf_rs::Object,
+}
+
+impl Temporary {
+    /// Registers a policy under a name that no other process has.
+    ///
+    /// # Errors
+    /// Whatever is missing ([`system::check`]).
+    pub fn register(policy: &intf::Policy) -> Result<Self> {
+        system::check()?;
+        let name = format!("astraea{}", std::process::id());
+        let mut program = object::load(&name, false)?;
+        object::put_policy(&object::map(&program, "policies")?, policy)?;
+        object::set(
+            &object::map(&program, "control")?,
+            &Control { decider: intf::DECIDER_KERNEL, patience: PATIENCE },
+        )?;
+        let link = register(&mut program, &name)?;
+        Ok(Self { name, _link: link, _program: program })
+    }
+
+    /// The name by which sockets choose it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 fn register(loaded: &mut libbpf_rs::Object, name: &str) -> Result<Link> {
     let mut maps = loaded.maps_mut();
     let mut map = maps.find(|map| map.name() == "astraea").expect("a test loads the object with its controller");

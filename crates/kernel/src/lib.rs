@@ -18,6 +18,6 @@ mod object;
 pub mod probe;
 pub mod system;
 
-pub use attachment::{Attachment, Decider, Place, View};
+pub use attachment::{Attachment, Decider, Place, Temporary, View};
 pub use error::Error;
 pub use object::OBJECT;

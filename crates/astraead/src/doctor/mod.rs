@@ -142,8 +142,10 @@ fn examine() -> Result<Findings, Failure> {
     let system = nix::sys::utsname::uname()?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     let available = scheme::available();
-    let schemes: Vec<_> =
-        scheme::SCHEMES.iter().map(|scheme| entry(scheme, available.contains(scheme.kernel))).collect();
+    let schemes: Vec<_> = scheme::SCHEMES
+        .iter()
+        .map(|scheme| entry(scheme, available.contains(scheme.kernel) || can_be_brought(scheme)))
+        .collect();
     let mut checks = host::checks();
     checks.extend(links::checks());
     checks.push(links::schemes(&schemes));
@@ -161,6 +163,11 @@ fn examine() -> Result<Findings, Failure> {
         abilities: abilities.into(),
         schemes,
     })
+}
+
+/// A trial registers `astraea` for itself.
+fn can_be_brought(scheme: &KernelScheme) -> bool {
+    scheme.name == "astraea" && astraea_kernel::system::check().is_ok()
 }
 
 fn entry(scheme: &KernelScheme, available: bool) -> SchemeEntry {
