@@ -18,7 +18,7 @@ NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.t
 	python/astraea/models/*.safetensors))
 
 help: ## List the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy
 
@@ -45,6 +45,13 @@ test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run 
 	@$(MAKE) --no-print-directory lint
 	cargo test --locked --workspace
 	.venv/bin/pytest -n auto
+
+demo-kernel: build ## As root: the default policy, CUBIC and BBR on this kernel's TCP over an emulated link
+	@test "$$(id -u)" = 0 || { echo "make demo-kernel needs root: it loads a BPF program and makes network namespaces" >&2; exit 2; }
+	.venv/bin/astraea attach
+	.venv/bin/astraea status
+	.venv/bin/astraea run three-flows --backend kernel --cc astraea,cubic,bbr --trials 1 --out out/demo/kernel; \
+		status=$$?; .venv/bin/astraea detach && exit $$status
 
 lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences
 	cargo fmt --all --check
@@ -107,4 +114,4 @@ $(UV):
 	@rm -rf target/cargo-deny
 	@touch $@
 
-.PHONY: help demo train build test lint format bench docs clean
+.PHONY: help demo demo-kernel train build test lint format bench docs clean
