@@ -1,7 +1,10 @@
-//! CUBIC (RFC 9438) with the slow start of `HyStart++` (RFC 9406).
+//! CUBIC: as in RFC 9438 with the slow start of `HyStart++` (RFC 9406), or as Linux has it.
 
 use crate::newreno::MIN_RTO;
-use crate::{Ack, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
+use crate::{Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
+
+/// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
+const BLIND_GROWTH: f64 = 0.05;
 
 /// Constants of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,11 +17,13 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// `HyStart++` in the initial slow start (§4.10 recommends it); otherwise that of RFC 5681.
     pub hystart: bool,
+    /// As Linux does it (`net/ipv4/tcp_cubic.c`) where that is not what the RFC says; see [`Cubic`].
+    pub linux: bool,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true }
+        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, linux: false }
     }
 }
 
@@ -32,6 +37,15 @@ impl Default for CubicConfig {
 ///   congestion avoidance begins a new epoch; shorter pauses and application-limited times shift the epoch (§5.8);
 /// * in the Reno-friendly region an acknowledgement never shrinks the window to `W_est`;
 /// * marks (RFC 3168) reduce the window as losses do, but down to one segment (§4.6).
+///
+/// Linux departs from it in these ways, as far as a flow shows them:
+///
+/// * slow start, whenever it is used, ends by the older `HyStart` ([`ClassicHyStart`]);
+/// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
+/// * the reduction starts from the window (RFC 9438 §4.6 says flight);
+/// * the cubic is looked at the smallest round-trip time ahead (§4.2: the smoothed one);
+/// * the Reno-friendly window grows by α at all sizes (§4.3: by 1 above the previous window), and is approached within
+///   a round trip.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     config: CubicConfig,
@@ -43,6 +57,7 @@ pub struct Cubic {
     /// Before the last reduction, for when it turns out to have been spurious (§4.9).
     undo: Option<State>,
     hystart: HyStart,
+    classic: ClassicHyStart,
     /// Nothing has been acknowledged since the last timeout.
     timed_out: bool,
     last_ack: Nanos,
@@ -70,6 +85,8 @@ struct Epoch {
     k: f64,
     /// Window that Reno would have.
     w_est: f64,
+    /// No loss has shown yet how large the window may be.
+    blind: bool,
 }
 
 impl Epoch {
@@ -77,8 +94,9 @@ impl Epoch {
     /// window and turns up at once.
     #[cold]
     fn begin(now: Nanos, cwnd: f64, w_max: &mut f64, c: f64) -> Self {
+        let blind = *w_max == 0.0;
         *w_max = w_max.max(cwnd);
-        Self { start: now, k: libm::cbrt((*w_max - cwnd) / c), w_est: cwnd }
+        Self { start: now, blind, k: libm::cbrt((*w_max - cwnd) / c), w_est: cwnd }
     }
 }
 
@@ -99,6 +117,7 @@ impl Cubic {
             },
             undo: None,
             hystart: HyStart::new(mss, false),
+            classic: ClassicHyStart::default(),
             timed_out: false,
             last_ack: 0,
             rto: Rtt::default().retransmission_timeout(MIN_RTO),
@@ -122,9 +141,14 @@ impl Cubic {
     }
 
     /// Slow start (§4.10). Returns the acknowledged bytes that are left for congestion avoidance.
-    fn slow_start(&mut self, ack: &Ack, acked: f64) -> f64 {
+    fn slow_start(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) -> f64 {
         let state = &mut self.state;
-        if self.config.hystart && state.ssthresh == f64::INFINITY {
+        if self.config.linux {
+            if self.config.hystart && self.classic.on_ack(ack, state.cwnd, self.mss, rtt.smoothed()) {
+                state.ssthresh = state.cwnd;
+                return acked;
+            }
+        } else if self.config.hystart && state.ssthresh == f64::INFINITY {
             let growth = self.hystart.on_ack(ack);
             if self.hystart.phase() == HyStartPhase::Done {
                 state.ssthresh = state.cwnd;
@@ -152,22 +176,26 @@ impl Cubic {
     /// Congestion avoidance (§4.2 to §4.5).
     #[inline]
     fn avoid_congestion(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) {
-        let CubicConfig { c, .. } = self.config;
+        let CubicConfig { c, linux, .. } = self.config;
         let State { cwnd, w_max, cwnd_prior, epoch, .. } = &mut self.state;
         let epoch = epoch.get_or_insert_with(|| Epoch::begin(ack.now, *cwnd, w_max, c));
         let w_cubic = |t: f64| c * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + *w_max;
         let t = (ack.now - epoch.start) as f64 * 1e-9;
-        let srtt = rtt.smoothed() as f64 * 1e-9;
+        let ahead = if linux { rtt.min().unwrap_or(0) } else { rtt.smoothed() } as f64 * 1e-9;
         // Part of a window, and so of a round trip, that this acknowledgement covers.
         let part = (acked / (*cwnd * self.mss)).min(1.0);
 
-        let alpha = if epoch.w_est >= *cwnd_prior { 1.0 } else { self.alpha };
+        let alpha = if epoch.w_est >= *cwnd_prior && !linux { 1.0 } else { self.alpha };
         let w_est = epoch.w_est + alpha * part;
-        if w_cubic(t) < w_est {
+        if w_cubic(t) < w_est && !linux {
             *cwnd = cwnd.max(w_est);
         } else {
-            let target = w_cubic(t + srtt).max(*cwnd).min(1.5 * *cwnd);
-            *cwnd += (target - *cwnd) * part;
+            let mut target = w_cubic(t + ahead);
+            if linux {
+                let least = if epoch.blind { (1.0 + BLIND_GROWTH) * *cwnd } else { 0.0 };
+                target = target.max(w_est).max(least);
+            }
+            *cwnd += (target.max(*cwnd).min(1.5 * *cwnd) - *cwnd) * part;
         }
         epoch.w_est = w_est;
     }
@@ -175,13 +203,14 @@ impl Cubic {
     /// Remembers the state, then sets `w_max` (§4.7) and `ssthresh` (§4.6). Returns `ssthresh` without its floor.
     fn reduce(&mut self, flight_size: u64) -> f64 {
         self.undo = Some(self.state);
-        let CubicConfig { beta, fast_convergence, .. } = self.config;
+        let CubicConfig { beta, fast_convergence, linux, .. } = self.config;
         let state = &mut self.state;
         let shrinking = fast_convergence && state.cwnd < state.w_max;
         state.w_max = if shrinking { state.cwnd * (1.0 + beta) / 2.0 } else { state.cwnd };
         state.cwnd_prior = state.cwnd;
         state.epoch = None;
-        let reduced = beta * state.cwnd.min(flight_size as f64 / self.mss);
+        let flight = if linux { f64::INFINITY } else { flight_size as f64 / self.mss };
+        let reduced = beta * state.cwnd.min(flight);
         state.ssthresh = reduced.max(2.0);
         reduced
     }
@@ -199,7 +228,7 @@ impl Controller for Cubic {
         }
         let mut acked = ack.acked as f64;
         if self.state.cwnd < self.state.ssthresh {
-            acked = self.slow_start(ack, acked);
+            acked = self.slow_start(ack, acked, rtt);
             if acked <= 0.0 {
                 return;
             }
@@ -236,6 +265,7 @@ impl Controller for Cubic {
         }
         self.state.cwnd = 1.0;
         self.state.w_max = 0.0;
+        self.classic = ClassicHyStart::default();
         self.timed_out = true;
     }
 

@@ -91,9 +91,10 @@ pub static SCHEMES: &[Scheme] = &[
         title: "CUBIC",
         kind: "classic",
         year: 2008,
-        reference: "Ha, Rhee and Xu 2008; RFC 9438, RFC 9406",
+        reference: "Ha, Rhee and Xu 2008; RFC 9438; Linux",
         parameters: &[
-            Parameter::switch("hystart", 1.0, "HyStart++ in the initial slow start"),
+            Parameter::switch("hystart", 1.0, "leave slow start before the queue overflows"),
+            Parameter::switch("linux", 1.0, "as Linux does it; off: RFC 9438 with HyStart++"),
             Parameter::switch("fast_convergence", 1.0, "give up more of the window when the path has shrunk"),
             Parameter {
                 name: "beta",
@@ -118,6 +119,7 @@ pub static SCHEMES: &[Scheme] = &[
                 beta: values.get("beta"),
                 fast_convergence: values.get("fast_convergence") != 0.0,
                 hystart: values.get("hystart") != 0.0,
+                linux: values.get("linux") != 0.0,
             };
             AnyController::Cubic(Cubic::new(config, mss))
         },
@@ -406,7 +408,7 @@ mod tests {
         assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
         assert_eq!(
             error("cubic", &[("window", 5.0)]),
-            r#"scheme "cubic" has no parameter "window", expected one of hystart, fast_convergence, beta, c"#
+            r#"scheme "cubic" has no parameter "window", expected one of hystart, linux, fast_convergence, beta, c"#
         );
         assert_eq!(error("newreno", &[("beta", 0.5)]), r#"scheme "newreno" has no parameter "beta", it takes none"#);
         assert_eq!(

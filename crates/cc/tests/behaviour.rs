@@ -80,6 +80,11 @@ fn every_scheme_with_its_defaults() {
 }
 
 #[test]
+fn cubic_as_in_the_rfc() {
+    insta::assert_snapshot!("cubic-rfc-9438", scheme("cubic", &[("linux", 0.0)]));
+}
+
+#[test]
 fn cubic_without_hystart() {
     insta::assert_snapshot!("cubic-without-hystart", scheme("cubic", &[("hystart", 0.0)]));
 }

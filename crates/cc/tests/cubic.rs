@@ -185,3 +185,56 @@ fn nothing_grows_in_recovery_or_while_a_loss_is_suspected() {
     cubic.on_ack(&Ack { in_recovery: true, ..ack(2 * SECOND, 50.0) }, &rtt());
     assert_eq!(packets(&cubic), 70.0);
 }
+
+/// The window of Linux's CUBIC: in congestion avoidance at `packets` before any loss, after a round trip.
+fn blind(packets: u64) -> Cubic {
+    let mut cubic = Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, MSS);
+    let round = |cubic: &mut Cubic, now: Nanos, sent_at: Nanos, count: u64, rtt_ns: Nanos| {
+        for index in 0..count {
+            let now = now + index;
+            cubic.on_ack(&Ack { now, sent_at, rtt: Some(rtt_ns), ..ack(SECOND, 1.0) }, &rtt());
+        }
+    };
+    // The first samples set the base; the rise of the second round's ends slow start with its ninth.
+    round(&mut cubic, SECOND, SECOND - RTT, packets - 10 - 9, RTT);
+    round(&mut cubic, 2 * SECOND, 2 * SECOND - RTT, 9, RTT + SECOND / 50);
+    cubic
+}
+
+#[test]
+fn linux_grows_by_a_twentieth_a_round_trip_before_the_first_loss() {
+    let mut cubic = blind(200);
+    assert_eq!((cubic.ssthresh().floor(), packets(&cubic).floor()), (199.0, 199.0));
+    let before = packets(&cubic);
+    cubic.on_ack(&Ack { now: 2 * SECOND + RTT, ..ack(3 * SECOND, before) }, &rtt());
+    assert!((packets(&cubic) / before - 1.05).abs() < 0.001, "{} after {before}", packets(&cubic));
+    // Once a loss has shown where the cubic is flat, the first round trip brings alpha = 0.9 / 1.7 as with the RFC.
+    cubic.on_congestion(&congestion(3 * SECOND, 200, Signal::Loss));
+    let reduced = packets(&cubic);
+    cubic.on_ack(&ack(4 * SECOND, 0.0), &rtt());
+    cubic.on_ack(&ack(4 * SECOND + SECOND / 1000, reduced), &rtt());
+    assert!(packets(&cubic) - reduced < 5.0, "{} after {reduced}", packets(&cubic));
+}
+
+#[test]
+fn linux_reduces_the_window_whatever_is_in_flight() {
+    for (linux, expected) in [(false, 35.0), (true, 70.0)] {
+        let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::default() });
+        cubic.on_congestion(&congestion(SECOND, 50, Signal::Loss));
+        assert_eq!(packets(&cubic), expected);
+    }
+}
+
+#[test]
+fn linux_looks_the_smallest_round_trip_ahead() {
+    let mut inflated = rtt();
+    for _ in 0..100 {
+        inflated.update(4 * RTT);
+    }
+    let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_ack(&ack(2 * SECOND, 0.0), &inflated);
+    // As in the first test, although the smoothed round-trip time is now 0.4 s.
+    cubic.on_ack(&ack(2 * SECOND + RTT, 7.0), &inflated);
+    assert!((packets(&cubic) - 70.407).abs() < 0.001, "{}", packets(&cubic));
+}
