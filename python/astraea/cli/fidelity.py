@@ -47,7 +47,7 @@ def fidelity(
             help="What the simulator is compared with: [b]kernel[/b] or [b]quic[/b], as for astraea run.",
         ),
     ] = "kernel",
-    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme on real traffic.")] = 1,
+    trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme in each setting.")] = 1,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Length of each trial.", show_default=DURATION)
     ] = None,

@@ -1,0 +1,48 @@
+"""How far the simulator is from this kernel's TCP, recorded: `sudo python bench/fidelity.py [TRIALS] [OPTION...]`.
+
+Runs `astraea fidelity` with TRIALS trials (default 3) and further options, keeps the comparison in
+bench/results/fidelity-DATE.json and prints the rows of bench/README.md. 19 settings x 3 schemes x 30 s take half an
+hour for each trial. Leave the machine alone meanwhile.
+"""
+
+import datetime
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+OUT = Path("out/fidelity")
+
+
+def main() -> int:
+    """Measure, keep and print."""
+    trials, *further = sys.argv[1:] or ["3"]
+    command = [Path(sys.executable).with_name("astraea"), "fidelity", "--trials", trials, "--out", OUT, *further]
+    status = subprocess.run(command, check=False).returncode
+    if status != 0:
+        return status
+    kept = HERE / "results" / f"fidelity-{datetime.datetime.now(datetime.UTC):%Y-%m-%d}.json"
+    shutil.copyfile(OUT / "fidelity.json", kept)
+    print(f"kept {kept}")
+    for line in rows(json.loads(kept.read_text())):
+        print(line)
+    return 0
+
+
+def rows(found: dict) -> list[str]:
+    """The summary as rows of a Markdown table."""
+    lines = []
+    for cc, part in found["summary"].items():
+        cells = [cc, str(part["pairs"]), str(part["unfaithful"])]
+        for name in ("throughput_mbps", "queue_delay_ms", "queue_delay_p95_ms"):
+            item = part[name]
+            shares = " / ".join(f"{100 * share:.0f} %" for share in item["within"].values())
+            cells += [f"{100 * item['median']:.1f} %", shares]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
