@@ -1,8 +1,8 @@
 """Rate and CPU time of QUIC connections under our controllers, as JSON: `python bench/quic.py [ROUNDS]`.
 
 Over the loopback device (`astraead bench-quic`), the best of ROUNDS rounds (default 3) of 5 s each, in turns: other
-work on the machine only ever takes away. With root and TUN also one bulk flow over emulated links of 300 Mbit/s and 1 Gbit/s
-with 10 ms (`astraea run --backend quic`). Floor: 300 Mbit/s for each core, goal 1 Gbit/s.
+work on the machine only ever takes away. With root and TUN also one bulk flow over emulated links of 300 Mbit/s and
+1 Gbit/s with 10 ms (`astraea run --backend quic`). Floor: 300 Mbit/s for each core, goal 1 Gbit/s.
 """
 
 import json

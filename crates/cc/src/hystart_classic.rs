@@ -54,7 +54,7 @@ impl ClassicHyStart {
         if ack.now - self.last_ack <= TRAIN_GAP {
             self.last_ack = ack.now;
             let allowance = (4.0 * BURST * srtt as f64 / (2.0 * cwnd * mss)) as Nanos;
-            found = ack.now - self.round_start > (min_rtt + allowance.min(MOST_ALLOWANCE)) / 2;
+            found = ack.now - self.round_start > min_rtt.midpoint(allowance.min(MOST_ALLOWANCE));
         }
         self.round_min = self.round_min.min(rtt);
         if self.samples < MIN_SAMPLES {

@@ -111,7 +111,7 @@ fn attach() -> Value {
     let policy = shipped_policy("astraea");
     let (mut lay, mut load, mut detach) = (vec![], vec![], vec![]);
     for _ in 0..20 {
-        let mut step = |times: &mut Vec<f64>, work: &mut dyn FnMut()| {
+        let step = |times: &mut Vec<f64>, work: &mut dyn FnMut()| {
             let start = Instant::now();
             work();
             times.push(start.elapsed().as_secs_f64() * 1e3);

@@ -34,7 +34,7 @@ fn by_link(config: &LinkConfig, arrivals: &[(Nanos, u32, u32)]) -> Fates {
     let mut books = account();
     let mut fates = vec![None; arrivals.len()];
     let mut service = None;
-    let mut serve_until = |link: &mut Link<Parcel>, service: &mut Option<Nanos>, fates: &mut Fates, until: Nanos| {
+    let serve_until = |link: &mut Link<Parcel>, service: &mut Option<Nanos>, fates: &mut Fates, until: Nanos| {
         while let Some(at) = service.filter(|at| *at <= until) {
             if let Some((packet, departure)) = link.serve(at, &mut account()) {
                 fates[packet.id as usize] = Some((departure, packet.marked));
