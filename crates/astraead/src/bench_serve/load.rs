@@ -164,7 +164,8 @@ impl<'a> Work<'a> {
         let (mut next, mut looked) = (0, start);
         let mut events = vec![EpollEvent::empty(); 1024];
         while start.elapsed() < duration {
-            while !period.is_zero() && start.elapsed() >= due[next].0 {
+            // Where this thread cannot keep up it must not go on for ever.
+            while !period.is_zero() && start.elapsed() >= due[next].0 && start.elapsed() < duration {
                 let flow = due[next].1;
                 self.ask(flow);
                 due[next].0 += period;

@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_millis(50);
 pub enum Origin {
     /// The service, with this version of the policy.
     Service(u64),
-    /// The local [`rule`].
+    /// The local [rule](crate::rule).
     Rule,
 }
 
@@ -84,8 +84,8 @@ struct Asked {
 /// A client.
 ///
 /// [`ask`](Self::ask) and [`poll`](Self::poll) serve many flows at once, [`decide`](Self::decide) waits for one. A period
-/// that is not answered in time is decided by the [`rule`]; each later one is asked for again, so a flow is back with the
-/// first answer. An answer counts only if it bears the session, the number and the period of what was asked.
+/// that is not answered in time is decided by the [rule](crate::rule); each later one is asked for again, so a flow is
+/// back with the first answer. An answer counts only if it bears the session, the number and the period of what was asked.
 #[derive(Debug)]
 pub struct Client {
     address: Address,

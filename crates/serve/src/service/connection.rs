@@ -8,8 +8,9 @@ use std::time::Instant;
 use crate::client::transport::split;
 use crate::wire::WireError;
 
-/// Bytes that are read from a connection in one turn: a peer that sends more waits for the others.
-pub(super) const SHARE: usize = 1 << 16;
+/// Bytes that are read from a connection in one turn: a peer that sends more waits for the others. These are 178 requests,
+/// a tenth of a millisecond's work.
+pub(super) const SHARE: usize = 1 << 15;
 
 /// Why a connection ends.
 #[derive(Debug)]
