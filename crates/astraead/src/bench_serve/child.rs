@@ -33,7 +33,8 @@ impl Child {
             Address::Unix(directory.join("serve.sock"))
         };
         let expiry = (3 * arguments.period.as_secs()).max(10).to_string();
-        let flows = (arguments.flows + 1024).to_string();
+        // Those of a flood among them.
+        let flows = (arguments.flows + 4096).to_string();
         let process = Command::new(std::env::current_exe()?)
             .args(["serve", "--listen", &address.to_string(), "--metrics", &metrics.to_string()])
             .args(["--policy", &arguments.policy, "--max-wait", &arguments.max_wait])
