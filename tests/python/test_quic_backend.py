@@ -31,6 +31,8 @@ def _obstacle() -> str | None:
 
 real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here: {_obstacle()}")
 
+TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
+
 LINK = """
 [link.bottleneck]
 rate = "20Mbps"
@@ -67,7 +69,8 @@ def _results(directory: str = "out/short") -> dict[str, Any]:
 @real
 def test_schemes_that_no_kernel_has_give_complete_results(astraea: Run) -> None:
     shutil.copy(models.path("astraea"), "mine.safetensors")
-    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors"]
+    shutil.copy(TABLE, "table.dna")
+    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna"]
     status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", ",".join(schemes), "-q")
     assert status == 0, err
     found = _results()

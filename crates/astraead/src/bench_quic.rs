@@ -46,7 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ecn: false,
     };
     let length = Duration::from_secs(arguments.seconds);
-    let plan = Plan { duration: length.as_nanos() as u64, slot: 10_000_000, seed: 1, flows: vec![flow] };
+    let plan =
+        Plan { duration: length.as_nanos() as u64, slot: 10_000_000, seed: 1, flows: vec![flow], on_thread: || () };
     let report = transfer::run(plan, Instant::now() + LEAD, &AtomicBool::new(false))?;
     let [flow] = &report.flows[..] else { unreachable!("one was asked for") };
     if let Some(failure) = &flow.failure {

@@ -73,6 +73,8 @@ pub struct Plan {
     pub seed: u64,
     /// The flows.
     pub flows: Vec<FlowPlan>,
+    /// What each of the two threads does first, for example raise its priority.
+    pub on_thread: fn(),
 }
 
 /// How the life of a flow went.
@@ -130,6 +132,7 @@ impl Clock {
 pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Report> {
     let clock = Clock { zero };
     let end = clock.at(plan.duration, 0);
+    let on_thread = plan.on_thread;
     let identity = Identity::new()?;
     let ends: Vec<_> = plan
         .flows
@@ -145,6 +148,7 @@ pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Report>
     let (ready, listening) = std::sync::mpsc::channel::<()>();
     let (sender_cpu, receiver_cpu) = std::thread::scope(|scope| {
         let receivers = scope.spawn(|| {
+            on_thread();
             on_a_runtime(end, cancel, || {
                 let tasks: io::Result<Vec<_>> = ends
                     .iter()
@@ -159,6 +163,7 @@ pub fn run(plan: Plan, zero: Instant, cancel: &AtomicBool) -> io::Result<Report>
         });
         let _ = listening.recv();
         let senders = scope.spawn(|| {
+            on_thread();
             on_a_runtime(end, cancel, || {
                 let start = |(flow, record): &(Arc<FlowPlan>, Arc<Mutex<Record>>)| {
                     let client = endpoint::client(flow, &identity, record, clock)?;

@@ -26,7 +26,7 @@ fn flow(scheme: Scheme, source: SourceConfig) -> FlowPlan {
 }
 
 fn transfer(flows: Vec<FlowPlan>, duration: Nanos) -> Vec<Outcome> {
-    let plan = Plan { duration, slot: 10 * MILLISECOND, seed: 1, flows };
+    let plan = Plan { duration, slot: 10 * MILLISECOND, seed: 1, flows, on_thread: || () };
     let zero = Instant::now() + Duration::from_millis(300);
     let report = run(plan, zero, &AtomicBool::new(false)).expect("threads and sockets");
     assert!(report.sender_cpu > 0 && report.receiver_cpu > 0);

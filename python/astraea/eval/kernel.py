@@ -131,18 +131,18 @@ class Quic(Kernel):
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the stack cannot do; `where` names the scenario."""
         for flow in trial.flows:
-            if flow.scheme.factory is not None or isinstance(flow.scheme.policy, _native.RemyTable):
-                kind = "a controller written in Python" if flow.scheme.factory is not None else "a rule table in a file"
-                kind += " runs in the simulator only"
+            if flow.scheme.factory is not None:
+                kind = "a controller written in Python runs in the simulator only"
                 raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim")
         self._ask(trial, where, "--check")
 
     def config(self, trial: Resolved) -> dict[str, Any]:
-        """The simulator's configuration, in which a policy in a file is named by its path."""
+        """The simulator's configuration, in which a policy or rule table in a file is named by its path."""
         flows = [dict(flow) for flow in trial.config["flows"]]
         for flow, plan in zip(flows, trial.flows, strict=True):
             if plan.scheme.policy is not None:
-                flow["scheme"] = {"policy": str(Path(plan.scheme.name).resolve())}
+                kind = "table" if isinstance(plan.scheme.policy, _native.RemyTable) else "policy"
+                flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
         return {**trial.config, "flows": flows}
 
 

@@ -33,6 +33,10 @@ const SEND_BUFFER: u32 = 1 << 28;
 /// Of each socket, so that a receiver that is called late loses nothing.
 const SOCKET_BUFFER: usize = 1 << 25;
 
+/// Bounds of the round-trip time that is assumed before the first is measured, so that a packet of the handshake that is
+/// lost costs a flow no second.
+const FIRST_RTT: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(333)];
+
 /// Nobody is disconnected for being silent.
 const PATIENCE: Duration = Duration::from_hours(1);
 
@@ -109,9 +113,11 @@ pub(super) fn address(flow: &FlowPlan) -> io::Result<SocketAddr> {
 
 fn limits(flow: &FlowPlan) -> io::Result<Limits> {
     let every = u8::try_from(flow.ack.every).unwrap_or(u8::MAX);
+    let first_rtt = Duration::from_nanos(2 * flow.way_back);
     let limits = Limits::new()
         .with_data_window(WINDOW)
         .and_then(|limits| limits.with_unidirectional_data_window(WINDOW))
+        .and_then(|limits| limits.with_initial_round_trip_time(first_rtt.clamp(FIRST_RTT[0], FIRST_RTT[1])))
         .and_then(|limits| limits.with_max_idle_timeout(PATIENCE))
         .and_then(|limits| limits.with_ack_elicitation_interval(every))
         .and_then(|limits| limits.with_max_ack_delay(Duration::from_nanos(flow.ack.timeout_ns)));

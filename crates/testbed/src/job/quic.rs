@@ -1,8 +1,9 @@
 //! What QUIC connections can do.
 
 use std::fs;
+use std::sync::Arc;
 
-use astraea_cc::MSS;
+use astraea_cc::{MSS, Remy, RemyTable};
 use astraea_policy::Policy;
 use astraea_quic::Scheme;
 use astraea_sim::{AckConfig, FlowConfig};
@@ -10,7 +11,8 @@ use serde_json::{Map, Value};
 
 use super::{Refusal, take_scheme};
 
-/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}` with the path of a file.
+/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}` or `{"table"}` with the path
+/// of a file.
 pub(super) fn scheme(index: usize, flow: &mut Value) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
@@ -19,6 +21,12 @@ pub(super) fn scheme(index: usize, flow: &mut Value) -> Result<Scheme, Refusal> 
         let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
         let policy = Policy::from_bytes(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
         return Ok(Scheme::learned(policy));
+    }
+    if let Some(path) = text("table") {
+        let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
+        let table = RemyTable::from_dna(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
+        let table = Arc::new(table);
+        return Ok(Scheme::custom(move |mss| Remy::new(table.clone(), mss)));
     }
     let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
     let none = Map::new();
@@ -75,6 +83,8 @@ mod tests {
         assert!(parse(&format!(r#""scheme": {{"policy": "{shipped}"}}"#)).is_ok());
         let refusal = parse(r#""scheme": {"policy": "/nowhere.safetensors"}"#).unwrap_err();
         assert!(refusal.starts_with("flows[0].scheme: /nowhere.safetensors: "), "{refusal}");
+        let refusal = parse(&format!(r#""scheme": {{"table": "{shipped}"}}"#)).unwrap_err();
+        assert!(refusal.contains("astraea.safetensors: "), "no policy is a table: {refusal}");
     }
 
     #[test]
