@@ -96,6 +96,8 @@ def test_settings_cover_what_they_should() -> None:
     assert set(QUICK) <= set(full())
     for pick, values in (("rate", {12, 50, 100, 500, None}), ("rtt", {10, 30, 40, 100}), ("buffer", {0.5, 1, 4})):
         assert {getattr(setting, pick) for setting in DEFAULT} == values
+    for setting in full():
+        setting.document("2s").validate()
     scenario = Setting(12, 10, 0.5, flows=3, loss=0.001).document("2s").validate()
     assert scenario.flow[0].count == 3
     assert scenario.flow[0].ack.every == 2

@@ -45,9 +45,9 @@ class Setting:
 
     def document(self, duration: str) -> Document:
         """The setting as a scenario whose receivers acknowledge as Linux's do."""
-        capacity: dict[str, Any] = {"rate": f"{self.rate:g}Mbps"}
-        if self.rate is None:
-            capacity = {"trace": {"model": "lte", "mean": "9Mbps", "seed": 1}}
+        capacity: dict[str, Any] = {"trace": {"model": "lte", "mean": "9Mbps", "seed": 1}}
+        if self.rate is not None:
+            capacity = {"rate": f"{self.rate:g}Mbps"}
         link = {**capacity, "delay": f"{self.rtt / 2:g}ms", "buffer": f"{self.buffer:g}bdp", "loss": self.loss}
         flow = {
             "count": self.flows,
