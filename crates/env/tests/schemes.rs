@@ -49,8 +49,7 @@ const ROWS: [Row; 15] = [
     row("remy", 0.5, 0.0, 0.1, 10.0),
     row("fast", 0.95, 0.9, 0.2, 5.0),
     row("fast-oracle", 0.95, 0.9, 0.2, 5.0),
-    // A weakness: after some seconds without an acknowledgement its window multiplies.
-    row("astraea", 0.95, 0.9, 0.2, 1e4),
+    row("astraea", 0.95, 0.9, 0.2, 5.0),
     row("astraea-pure", 0.95, 0.9, 0.2, 5.0),
     row("astraea-paper", 0.9, 0.9, 0.2, 5.0),
 ];

@@ -13,7 +13,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, Nanos, Rtt, Signal};
+use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
 
 use crate::Metadata;
 use crate::action;
@@ -106,6 +106,8 @@ pub struct Agent {
     measurement: Measurement,
     signals: Signals,
     last_rtt: Nanos,
+    /// When the last acknowledgement arrived.
+    heard: Nanos,
     base: Nanos,
     guide: Option<Guide>,
     state: State,
@@ -121,6 +123,8 @@ enum State {
 impl Agent {
     const STARTUP_GAIN: f64 = 2.0;
     const COMPETING_GAIN: f64 = 1.25;
+    /// Linux's smallest retransmission timeout.
+    const SILENCE: Nanos = 200 * MILLISECOND;
 
     /// A flow that begins, with segments of `mss` payload bytes and a window that never exceeds `cap` payload bytes.
     pub fn new(config: AgentConfig, mss: u32, cap: f64) -> Self {
@@ -143,6 +147,7 @@ impl Agent {
             measurement: Measurement::default(),
             signals: Signals::default(),
             last_rtt: 0,
+            heard: 0,
             base: Nanos::MAX,
             guide: guided.then(|| Guide::new(config.rules, mss)),
             state: match config.form {
@@ -227,7 +232,11 @@ impl Agent {
         if self.is_starting() || !known {
             return false;
         }
+        let silent = self.is_silent(now);
         let Some(guide) = &mut self.guide else { return true };
+        if silent {
+            return false;
+        }
         let ended = Ended {
             now,
             length: period.length,
@@ -243,6 +252,14 @@ impl Agent {
             }
             Verdict::Leave => false,
         }
+    }
+
+    /// Whether acknowledgements have failed to come for longer than a retransmission timeout, or than a window of less
+    /// than a packet leaves between two: nothing is known of the path, and its last delay is no reason to grow.
+    fn is_silent(&self, now: Nanos) -> bool {
+        let srtt = self.monitor.srtt() as f64;
+        let usual = 2.0 * srtt + srtt / (self.cwnd / self.mss).min(1.0);
+        now.saturating_sub(self.heard) as f64 > usual.max(Self::SILENCE as f64)
     }
 
     /// Carries out an action (clipped to -1..=1) on the window.
@@ -282,6 +299,7 @@ impl Controller for Agent {
     }
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        self.heard = ack.now;
         self.monitor.on_ack(ack, rtt.smoothed());
         if let Some(sample) = ack.rtt {
             self.base = self.base.min(sample);

@@ -196,3 +196,16 @@ fn the_policy_is_not_asked_before_the_first_round_trip() {
         assert!(flow.agent.state().iter().any(|value| *value != 0.0));
     }
 }
+
+#[test]
+fn nothing_is_decided_in_silence() {
+    let mut flow = Flow::of(Form::Guided);
+    flow.ack(40.0);
+    flow.lose(8);
+    assert!(!flow.agent.is_starting());
+    let asked: Vec<bool> = (0..10).map(|_| flow.end_period()).collect();
+    // 120 ms are usual for 40 ms and a whole packet, but no timeout is shorter than 200 ms: six periods.
+    assert_eq!(asked.iter().filter(|asked| **asked).count(), 6, "{asked:?}");
+    flow.ack(40.0);
+    assert!(flow.end_period());
+}
