@@ -14,7 +14,7 @@ fn objects() -> (usize, usize, usize) {
     (MapInfoIter::default().count(), ProgInfoIter::default().count(), LinkInfoIter::default().count())
 }
 
-/// Cycles here; `bench/kernel.py` does ten thousand.
+/// Cycles: `CYCLES=10000 cargo test -p astraea-kernel --test leak` for a long run.
 fn cycles() -> u32 {
     std::env::var("CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
 }

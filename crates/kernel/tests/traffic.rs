@@ -275,7 +275,7 @@ fn a_pause_makes_the_window_start_again() {
     drop(attached);
 }
 
-/// Short connections here; `bench/kernel.py` makes five thousand.
+/// Short connections, one after the other.
 const COUNT: u64 = 500;
 
 #[test]
