@@ -18,9 +18,12 @@ use serde_json::{Value, json};
 
 use support::{Flow, Own, cannot_run, link, shipped, shipped_policy, socket};
 
+/// One group of figures.
+type Measure = fn() -> Value;
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let all: [(&str, fn() -> Value); 4] = [("decision", decision), ("attach", attach), ("cpu", cpu), ("many", many)];
+    let all: [(&str, Measure); 4] = [("decision", decision), ("attach", attach), ("cpu", cpu), ("many", many)];
     if cannot_run() {
         return;
     }

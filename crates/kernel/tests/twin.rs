@@ -155,7 +155,7 @@ impl Controller for Twin {
 /// A flow under test, or one of CUBIC's or BBR's beside it.
 enum Driver {
     Twin(Box<Twin>),
-    Neighbour(AnyController),
+    Neighbour(Box<AnyController>),
 }
 
 macro_rules! either {
@@ -277,7 +277,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     let logs: Vec<Arc<Mutex<Log>>> = case.flows.iter().map(|_| Arc::default()).collect();
     let driver = |flow: usize| match logs.get(flow) {
         Some(log) => Driver::Twin(Box::new(Twin::new(policy.clone(), laid.clone(), log.clone()))),
-        None => Driver::Neighbour(schemes::build(case.neighbour.unwrap(), &[], MSS).unwrap()),
+        None => Driver::Neighbour(Box::new(schemes::build(case.neighbour.unwrap(), &[], MSS).unwrap())),
     };
     let mut simulation = Simulation::new(&config, 1, driver).unwrap();
     simulation.run_until(simulation.duration());
