@@ -169,7 +169,8 @@ fn cpu() -> Value {
     result
 }
 
-/// A thousand flows over loopback, 1 Mbit/s each, with the policy asked for all of them.
+/// A thousand flows over loopback, 1 Mbit/s each, driven by the program although loopback is outside the domain. They are
+/// limited by the application, so most stay in slow start and the network is rarely asked.
 fn many() -> Value {
     const FLOWS: usize = 1000;
     let own = Own::new();
