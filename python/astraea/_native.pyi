@@ -13,6 +13,7 @@ __all__ = [
     "Environment",
     "ParallelEnvironment",
     "Policy",
+    "RemyTable",
     "Rollout",
     "VectorEnvironment",
     "__version__",
