@@ -1,8 +1,16 @@
 """The backend `quic`: any scheme on real packets over emulated links. Needs root and TUN; skipped elsewhere."""
 
 import json
+import re
 import shutil
-from collections.abc import Callable
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +169,95 @@ def test_a_python_controller_needs_the_simulator(astraea: Run) -> None:
         "astraea: --cc mine.py:Mine: a controller written in Python runs in the simulator only; "
         "expected --backend sim\n",
     )
+
+
+@contextmanager
+def _service() -> Iterator[tuple[subprocess.Popen[bytes], list[str], str]]:
+    """An inference service of the default policy: its process, its addresses, and where its metrics are."""
+    with tempfile.TemporaryDirectory(prefix="astraea-") as directory:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            udp.bind(("127.0.0.1", 0))
+            metrics, listen = (f"127.0.0.1:{free.getsockname()[1]}" for free in (tcp, udp))
+        addresses = [f"unix:{directory}/serve.sock", f"udp:{listen}"]
+        command = [
+            str(host.program()),
+            "serve",
+            "--metrics",
+            metrics,
+            *(f"--listen={address}" for address in addresses),
+        ]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                until = time.monotonic() + 20
+                while not Path(directory, "serve.sock").exists():
+                    assert process.poll() is None
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+                yield process, addresses, f"http://{metrics}/metrics"
+            finally:
+                process.kill()
+
+
+@real
+def test_a_service_decides_for_learned_schemes(astraea: Run) -> None:
+    """The links are in other network namespaces than the service; the sockets to ask it by are not."""
+    with _service() as (_, addresses, _):
+        for address in addresses:
+            decide = f"--decide=service={address}"
+            status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea,cubic", "-q", decide)
+            assert status == 0, err
+            learned, classic = _results()["trials"]
+            assert learned["decisions"]["service"] > 0
+            assert classic["decisions"] == {"service": 0, "rule": 0}
+            assert all(flow["delivered_bytes"] > 0 for flow in learned["flows"])
+        status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea-pure", decide)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"astraea: short.toml: flow.0.scheme: {address}: serves policy ")
+    status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea", decide)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"astraea: short.toml: decide: {address}: no ")
+
+
+@real
+def test_flows_outlive_their_service(astraea: Run) -> None:
+    with _service() as (process, (address, _), metrics):
+
+        def kill_at_work() -> None:
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                lines = urllib.request.urlopen(metrics).read().decode().splitlines()
+                if any(re.fullmatch("astraea_serve_decisions_total [1-9].*", line) for line in lines):
+                    break
+                time.sleep(0.01)
+            process.kill()
+
+        killer = threading.Thread(target=kill_at_work)
+        killer.start()
+        status, _, err = astraea(
+            "run",
+            "short.toml",
+            "--backend",
+            "quic",
+            "--cc",
+            "astraea",
+            f"--decide=service={address}",
+            "-q",
+            "--trials=1",
+        )
+        killer.join()
+    assert status == 0, err
+    (trial,) = _results()["trials"]
+    assert trial["decisions"]["rule"] > 0
+    assert f"the service left {trial['decisions']['rule']} of " in err
+    assert all("failure" not in flow and flow["delivered_bytes"] > 0 for flow in trial["flows"])
+
+
+@real
+def test_flows_of_the_kernel_cannot_ask_a_service(astraea: Run) -> None:
+    status, out, err = astraea("run", "short.toml", "--backend", "kernel", "--decide", "service")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("astraea: --decide: flows of the kernel's TCP cannot ask a service")
 
 
 @real

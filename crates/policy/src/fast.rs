@@ -85,8 +85,8 @@ impl Fast {
 }
 
 impl Decide for Fast {
-    fn decide(&mut self, agent: &Agent) -> f64 {
-        self.action(agent.signals(), agent.base_rtt())
+    fn decide(&mut self, agent: &Agent) -> Option<f64> {
+        Some(self.action(agent.signals(), agent.base_rtt()))
     }
 }
 

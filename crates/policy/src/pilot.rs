@@ -8,8 +8,15 @@ use crate::{Agent, AgentConfig, Policy, Scratch};
 
 /// What answers an agent.
 pub trait Decide {
-    /// The action for the period that has ended, in -1..=1.
-    fn decide(&mut self, agent: &Agent) -> f64;
+    /// The action for the period that has ended, in -1..=1; `None` if it is still to come ([`late`](Self::late)).
+    fn decide(&mut self, agent: &Agent) -> Option<f64>;
+
+    /// The action that `decide` did not have, once it has come. Asked for with each acknowledgement, and at the end of the
+    /// next period for the `last` time.
+    fn late(&mut self, agent: &Agent, last: bool) -> Option<f64> {
+        let _ = (agent, last);
+        None
+    }
 
     /// A period has ended for which no action is wanted.
     fn pass(&mut self, agent: &Agent) {
@@ -25,8 +32,8 @@ pub struct Answers {
 }
 
 impl Decide for Answers {
-    fn decide(&mut self, agent: &Agent) -> f64 {
-        f64::from(self.policy.network().forward(agent.state(), &mut self.scratch))
+    fn decide(&mut self, agent: &Agent) -> Option<f64> {
+        Some(f64::from(self.policy.network().forward(agent.state(), &mut self.scratch)))
     }
 }
 
@@ -36,6 +43,8 @@ pub struct Pilot<D = Answers> {
     agent: Agent,
     decide: D,
     next: Option<Nanos>,
+    /// Whether the action for the last period is still to come.
+    waiting: bool,
 }
 
 impl Pilot {
@@ -52,12 +61,21 @@ impl Pilot {
 impl<D: Decide> Pilot<D> {
     /// A flow whose agent is answered by `decide`, with segments of `mss` payload bytes.
     pub fn of(config: AgentConfig, mss: u32, decide: D) -> Self {
-        Self { agent: Agent::new(config, mss, Pilot::CAP * f64::from(mss)), decide, next: None }
+        Self { agent: Agent::new(config, mss, Pilot::CAP * f64::from(mss)), decide, next: None, waiting: false }
     }
 
     /// The agent that is answered.
     pub fn agent(&self) -> &Agent {
         &self.agent
+    }
+
+    fn take_late(&mut self, last: bool) {
+        let Some(action) = self.decide.late(&self.agent, last) else { return };
+        self.waiting = false;
+        // A flow that has begun to compete since has another window.
+        if !self.agent.is_competing() {
+            self.agent.act(action);
+        }
     }
 }
 
@@ -69,6 +87,9 @@ impl<D: Decide> Controller for Pilot<D> {
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.agent.on_ack(ack, rtt);
+        if self.waiting {
+            self.take_late(false);
+        }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -97,9 +118,15 @@ impl<D: Decide> Controller for Pilot<D> {
 
     fn on_timer(&mut self, now: Nanos) {
         self.next = Some(now + self.agent.config().period);
+        if self.waiting {
+            self.take_late(true);
+        }
+        self.waiting = false;
         if self.agent.end_period(now) {
-            let action = self.decide.decide(&self.agent);
-            self.agent.act(action);
+            match self.decide.decide(&self.agent) {
+                Some(action) => self.agent.act(action),
+                None => self.waiting = true,
+            }
         } else {
             self.decide.pass(&self.agent);
         }
@@ -123,8 +150,8 @@ mod tests {
     struct Still;
 
     impl Decide for Still {
-        fn decide(&mut self, _agent: &Agent) -> f64 {
-            0.0
+        fn decide(&mut self, _agent: &Agent) -> Option<f64> {
+            Some(0.0)
         }
     }
 

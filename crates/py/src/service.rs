@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use astraea_cc::AnyController;
 use astraea_policy::{AgentConfig, Policy};
-use astraea_serve::{Address, Client, Link, version};
+use astraea_serve::{Address, Client, Link};
 use pyo3::PyErr;
 use pyo3::exceptions::PyConnectionError;
 
@@ -16,7 +16,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A connection to a service.
 pub(crate) struct Service {
     address: Address,
-    version: u64,
     config: AgentConfig,
     link: Link,
 }
@@ -28,17 +27,12 @@ impl Service {
         let patience = PATIENCE / 5;
         let client = Client::connect(address.clone(), None, PATIENCE, patience).map_err(connection_error)?;
         let terms = client.terms().ok_or_else(|| connection_error(format!("{address}: has gone")))?;
-        Ok(Self { address, version: terms.version, config: terms.agent(), link: Link::all_or_nothing(client) })
+        Ok(Self { address, config: terms.agent(), link: Link::all_or_nothing(client) })
     }
 
     /// A controller of a flow whose scheme is this policy, which the service must be serving.
     pub(crate) fn controller(&self, scheme: &str, policy: &Policy, mss: u32) -> Result<AnyController, PyErr> {
-        let (found, expected) = (self.version, version(policy));
-        if found != expected {
-            let address = &self.address;
-            let line = format!("{address}: serves policy {found:016x}; expected {expected:016x}, that of {scheme:?}");
-            return Err(connection_error(line));
-        }
+        self.link.check_policy(scheme, policy).map_err(connection_error)?;
         Ok(AnyController::Custom(Box::new(self.link.controller(self.config, mss))))
     }
 

@@ -39,8 +39,8 @@ impl Arrays {
     }
 }
 
-/// Writes the document: a line of JSON with the keys of the simulator's result, `emulation` and `arrays`; then the
-/// arrays, in order and without gaps. `{"array": N}` stands for the N-th of them.
+/// Writes the document: a line of JSON with the keys of the simulator's result, `emulation`, `decisions` if there is a
+/// service, and `arrays`; then the arrays, in order and without gaps. `{"array": N}` stands for the N-th of them.
 ///
 /// # Errors
 /// If writing fails.
@@ -50,13 +50,17 @@ pub fn write(job: &Job, mut trial: Trial, to: &mut impl Write) -> io::Result<()>
     let links = links(&job.config, &mut trial, &mut arrays);
     join(&mut trial);
     let series = series(&job.config, &trial, &mut arrays);
-    let document = json!({
+    let mut document = json!({
         "flows": flows(&job.config, &trial),
         "links": links,
         "series": series,
         "emulation": emulation,
         "arrays": arrays.listed,
     });
+    if let Some(service) = &job.service {
+        let counts = service.counts();
+        document["decisions"] = json!({"service": counts.answered, "rule": counts.ruled});
+    }
     serde_json::to_writer(&mut *to, &document)?;
     to.write_all(b"\n")?;
     to.write_all(&arrays.bytes)?;

@@ -1,4 +1,5 @@
-//! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes.
+//! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes, and `decide`, the
+//! address of an inference service, where that is to decide for the learned ones.
 
 mod quic;
 
@@ -7,6 +8,7 @@ use astraea_sim::{AckConfig, Config, FlowConfig};
 use serde_json::Value;
 
 use crate::scheme::{self, KernelScheme};
+use crate::service::Service;
 
 /// Longest time that Linux holds an acknowledgement back for a second segment on paths faster than 40 ms
 /// (`TCP_DELACK_MIN`).
@@ -49,6 +51,8 @@ pub struct Job {
     pub config: Config,
     /// The scheme of each flow.
     pub schemes: Schemes,
+    /// What decides for the learned schemes, if not they themselves.
+    pub service: Option<Service>,
 }
 
 impl Job {
@@ -59,6 +63,14 @@ impl Job {
     pub fn parse(json: &str, traffic: Traffic) -> Result<Self, Refusal> {
         let plain = |error: &dyn std::fmt::Display| Refusal(error.to_string());
         let mut value: Value = serde_json::from_str(json).map_err(|error| plain(&error))?;
+        let service = value.as_object_mut().and_then(|job| job.remove("decide"));
+        let service = match service.as_ref().and_then(Value::as_str) {
+            Some(_) if traffic == Traffic::Tcp => {
+                return Err(Refusal("decide: flows of the kernel's TCP cannot ask a service; expected QUIC".into()));
+            }
+            Some(address) => Some(Service::connect(address).map_err(|problem| Refusal(format!("decide: {problem}")))?),
+            None => None,
+        };
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| Refusal("flows: missing, expected a list".into()))?;
         let flows = flows.iter_mut().enumerate();
@@ -67,7 +79,8 @@ impl Job {
                 Schemes::Kernel(flows.map(|(index, flow)| kernel_scheme(index, flow)).collect::<Result<_, _>>()?)
             }
             Traffic::Quic => {
-                Schemes::Quic(flows.map(|(index, flow)| quic::scheme(index, flow)).collect::<Result<_, _>>()?)
+                let scheme = |(index, flow)| quic::scheme(index, flow, service.as_ref());
+                Schemes::Quic(flows.map(scheme).collect::<Result<_, _>>()?)
             }
         };
         let config: Config = serde_json::from_value(value).map_err(|error| plain(&error))?;
@@ -82,7 +95,7 @@ impl Job {
             };
             checked.map_err(|problem| Refusal::flow(index, problem))?;
         }
-        Ok(Self { config, schemes })
+        Ok(Self { config, schemes, service })
     }
 }
 

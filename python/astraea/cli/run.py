@@ -146,6 +146,11 @@ def _warn(found: api.Results) -> None:
         problem = first["emulation"]["problems"][0]
         count = f"{len(late)} of {len(found.trials)} trials {'is' if len(late) == 1 else 'are'} unfaithful"
         err().print(f"astraea: {count}: {first['cc']}, seed {first['seed']}: {problem}", soft_wrap=True, markup=False)
+    decided = [trial["decisions"] for trial in found.trials if "decisions" in trial]
+    if ruled := sum(counts["rule"] for counts in decided):
+        every = ruled + sum(counts["service"] for counts in decided)
+        count = f"the service left {ruled} of {every} decisions to the local rule"
+        err().print(f"astraea: {count}", soft_wrap=True, markup=False)
     failed = [(trial, flow) for trial in found.trials for flow in trial["flows"] if flow.get("failure")]
     if failed:
         trial, flow = failed[0]

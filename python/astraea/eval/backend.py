@@ -12,8 +12,6 @@ from astraea.scenario.resolve import Resolved
 NAMES = ("sim", "kernel", "quic")
 """Every backend, the default first."""
 
-_REAL = {"kernel": Kernel, "quic": Quic}
-
 
 class Backend(Protocol):
     """Runs the trials of one run."""
@@ -42,14 +40,19 @@ def make(name: str, lateness_limit_ns: int | None = None, decide: str | None = N
     """The backend called `name`; raises `UserError` if there is none, or if it cannot work here.
 
     `lateness_limit_ns` is what one packet in a thousand may be late on emulated links; None: the default.
-    `decide` is the address of the inference service that decides for learned schemes in the simulator.
+    `decide` is the address of the inference service that decides for learned schemes.
     """
     if name == "sim":
         if lateness_limit_ns is not None:
             raise UserError("--max-lateness: only emulated links are late; expected --backend kernel or quic with it")
         return Simulator(decide)
-    if decide is not None:
-        raise UserError(f"--decide: flows of the backend {name} cannot ask a service; expected --backend sim with it")
-    if name not in _REAL:
+    if name not in NAMES:
         raise UserError(f"--backend {name}: no such backend{nearest(name, NAMES)}; expected {' or '.join(NAMES)}")
-    return _REAL[name](LATENESS_LIMIT_NS if lateness_limit_ns is None else lateness_limit_ns)
+    limit = LATENESS_LIMIT_NS if lateness_limit_ns is None else lateness_limit_ns
+    if name == "quic":
+        return Quic(limit, decide)
+    if decide is not None:
+        raise UserError(
+            "--decide: flows of the kernel's TCP cannot ask a service; expected --backend sim or quic with it"
+        )
+    return Kernel(limit)

@@ -123,10 +123,19 @@ class Kernel:
 
 
 class Quic(Kernel):
-    """QUIC connections as a backend, under any scheme. Raises `UserError` if this machine does not allow it."""
+    """QUIC connections as a backend, under any scheme. Raises `UserError` if this machine does not allow it.
+
+    Args:
+        lateness_limit_ns: What one packet in a thousand may be late.
+        decide: Address of the inference service that decides for learned schemes; None: they do so themselves.
+    """
 
     name = "quic"
     options = ("--quic",)
+
+    def __init__(self, lateness_limit_ns: int = LATENESS_LIMIT_NS, decide: str | None = None) -> None:
+        super().__init__(lateness_limit_ns)
+        self._decide = decide
 
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the stack cannot do; `where` names the scenario."""
@@ -143,7 +152,8 @@ class Quic(Kernel):
             if plan.scheme.policy is not None:
                 kind = "table" if isinstance(plan.scheme.policy, _native.RemyTable) else "policy"
                 flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
-        return {**trial.config, "flows": flows}
+        decide = {} if self._decide is None else {"decide": self._decide}
+        return {**trial.config, "flows": flows, **decide}
 
 
 def read(answer: bytes) -> dict[str, Any]:

@@ -53,6 +53,8 @@ def run(key: TrialKey, resolved: Resolved, backend: Backend, *, keep_series: boo
     if "emulation" in result:
         entry["unfaithful"] = bool(result["emulation"]["problems"])
         entry["emulation"] = result["emulation"]
+    if "decisions" in result:
+        entry["decisions"] = result["decisions"]
     return TrialResult(
         key,
         entry,

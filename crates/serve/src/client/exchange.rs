@@ -164,7 +164,7 @@ impl Client {
         }
     }
 
-    fn rule(&mut self, flow: u64) {
+    pub(super) fn rule(&mut self, flow: u64) {
         let (Some(asked), Some(history)) = (self.asked.remove(&flow), self.flows.get(&flow)) else { return };
         let report = history.newest();
         let action = rule::action(&self.config, &report.signals);

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use astraea_policy::AgentConfig;
+use astraea_policy::{AgentConfig, Policy};
 
 use crate::auth::random;
 use crate::wire::{Codec, Message, Terms};
@@ -59,6 +59,10 @@ pub enum ClientError {
     Version { address: Address },
     #[error("{address}: serves form {found}; expected {expected}")]
     Terms { address: Address, found: String, expected: String },
+    #[error("{address}: serves policy {found:016x}; expected {expected:016x}, that of {scheme:?}")]
+    Policy { address: Address, found: u64, expected: u64, scheme: String },
+    #[error("{address}: the service has gone")]
+    Gone { address: Address },
 }
 
 /// What a client has seen.
@@ -183,6 +187,25 @@ impl Client {
         self.session.map(|(_, terms)| terms)
     }
 
+    /// Fails unless the service serves this policy, that of a scheme that a user has named.
+    ///
+    /// # Errors
+    /// It serves another one, or there is no session.
+    pub fn check_policy(&self, scheme: &str, policy: &Policy) -> Result<(), ClientError> {
+        let address = self.address.clone();
+        let found = self.terms().ok_or_else(|| ClientError::Gone { address: address.clone() })?.version;
+        let expected = crate::version(policy);
+        if found == expected {
+            return Ok(());
+        }
+        Err(ClientError::Policy { address, found, expected, scheme: scheme.to_owned() })
+    }
+
+    /// Sets how long an answer may take.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     /// What the client has seen so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -210,6 +233,13 @@ impl Client {
         } else {
             self.look(false);
         }
+    }
+
+    /// Gives up the flow's request, if it has not been answered, and decides by the rule.
+    pub fn give_up_on(&mut self, flow: u64) -> Option<Decision> {
+        self.rule(flow);
+        let found = self.decided.iter().rposition(|decision| decision.flow == flow)?;
+        Some(self.decided.remove(found))
     }
 
     /// A flow has ended.

@@ -4,23 +4,27 @@ use std::fs;
 use std::sync::Arc;
 
 use astraea_cc::{MSS, Remy, RemyTable};
-use astraea_policy::Policy;
+use astraea_policy::{Policy, schemes};
 use astraea_quic::Scheme;
 use astraea_sim::{AckConfig, FlowConfig};
 use serde_json::{Map, Value};
 
 use super::{Refusal, take_scheme};
+use crate::service::Service;
 
 /// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}` or `{"table"}` with the path
-/// of a file.
-pub(super) fn scheme(index: usize, flow: &mut Value) -> Result<Scheme, Refusal> {
+/// of a file. Where there is a service, it decides for policies.
+pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
     let text = |key: &str| taken.get(key).and_then(Value::as_str);
     if let Some(path) = text("policy") {
         let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
         let policy = Policy::from_bytes(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
-        return Ok(Scheme::learned(policy));
+        return match service {
+            Some(service) => service.scheme(path, &policy).map_err(|problem| wrong(&problem)),
+            None => Ok(Scheme::learned(policy)),
+        };
     }
     if let Some(path) = text("table") {
         let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
@@ -34,7 +38,12 @@ pub(super) fn scheme(index: usize, flow: &mut Value) -> Result<Scheme, Refusal> 
     let number = |(key, value): (&String, &Value)| value.as_f64().map(|value| (key.clone(), value));
     let params: Option<Vec<_>> = params.iter().map(number).collect();
     let params = params.ok_or_else(|| wrong(&"params: expected numbers"))?;
-    Scheme::named(name, &params).map_err(|error| wrong(&error))
+    match (service, schemes::policy(name)) {
+        (Some(service), Some(policy)) if params.is_empty() => {
+            service.scheme(name, &policy).map_err(|problem| wrong(&problem))
+        }
+        _ => Scheme::named(name, &params).map_err(|error| wrong(&error)),
+    }
 }
 
 /// Says what the stack does not do for a single connection.
