@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 struct Silent;
 
 impl Decide for Silent {
-    fn decide(&mut self, _agent: &Agent) -> f64 {
-        0.0
+    fn decide(&mut self, _agent: &Agent) -> Option<f64> {
+        Some(0.0)
     }
 }
 
