@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use astraea_kernel::{Attachment, Decider, Place, layout};
-use astraea_policy::{Policy, shipped};
+use astraea_policy::{AgentConfig, Policy, shipped};
+use astraea_serve::{Address, Client, Key};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
+use crate::running::Agent;
 use crate::{metrics, output, running};
+
+/// How long finding the service may take.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Register a policy as the TCP congestion controller `astraea` of this kernel, or give the running one another policy
 #[derive(Args)]
@@ -19,6 +25,12 @@ pub(crate) struct Arguments {
     /// Who decides: the program in the kernel, or this process
     #[arg(long, value_enum, default_value_t = Mode::InKernel)]
     mode: Mode,
+    /// With --mode agent: ask the inference service at this address, unix:PATH or udp:HOST:PORT, which must serve the policy
+    #[arg(long, value_name = "ADDRESS")]
+    decide: Option<Address>,
+    /// File with the key that is shared with a service beyond this host
+    #[arg(long, value_name = "FILE", requires = "decide")]
+    key: Option<PathBuf>,
     /// Stay, and detach when told to end (implied by --mode agent)
     #[arg(long)]
     foreground: bool,
@@ -48,6 +60,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let decider = if arguments.mode == Mode::Agent { Decider::Agent } else { Decider::Kernel };
     let stays = arguments.foreground || arguments.metrics.is_some() || decider == Decider::Agent;
     let place = place(&arguments.name);
+    let agent = match (arguments.mode, &arguments.decide) {
+        (Mode::InKernel, None) => None,
+        (Mode::InKernel, Some(_)) => {
+            return Err("--decide: only an agent asks a service; expected --mode agent with it".into());
+        }
+        (Mode::Agent, address) => {
+            let client = address.as_ref().map(|address| client(arguments, address, &policy)).transpose()?;
+            Some(Agent { policy, client })
+        }
+    };
     // Before anything is registered: an address that is taken is no reason to leave a controller behind.
     let server = arguments.metrics.map(metrics::Server::bind).transpose()?;
     let attached = match Attachment::open(&place) {
@@ -62,7 +84,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !stays {
         return Ok(ExitCode::SUCCESS);
     }
-    running::until_told_to_end(attached, (decider == Decider::Agent).then_some(&policy), server)
+    running::until_told_to_end(attached, agent, server)
+}
+
+/// A client of the service, which must be there and serve this policy. It may take half a period for an answer, so that there
+/// is time to decide here if none comes.
+fn client(arguments: &Arguments, address: &Address, policy: &Policy) -> Result<Client, Failure> {
+    let key = arguments.key.as_deref().map(Key::load).transpose()?;
+    let config = AgentConfig::of(policy.metadata());
+    let mut client = Client::new(address.clone(), key, Duration::from_nanos(config.period / 2), config);
+    let waited = client.wait(PATIENCE).and_then(|_| client.check_policy(&arguments.policy, policy));
+    waited.map_err(|error| format!("--decide: {error}"))?;
+    Ok(client)
 }
 
 /// The policy of a shipped name or a file, and the hash of its bytes.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use astraea_kernel::{Attachment, agent};
 use astraea_policy::Policy;
+use astraea_serve::Client;
 
 use crate::failure::Failure;
 use crate::metrics;
@@ -14,10 +15,17 @@ use crate::metrics;
 /// How often the flag of the signals is looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Stays until SIGINT or SIGTERM, then detaches. With a policy it answers the flows' records itself.
+/// Who answers the flows' records.
+pub(crate) struct Agent {
+    pub(crate) policy: Policy,
+    /// The service that is asked first, if any.
+    pub(crate) client: Option<Client>,
+}
+
+/// Stays until SIGINT or SIGTERM, then detaches. With an agent it answers the flows' records itself.
 pub(crate) fn until_told_to_end(
     attached: Attachment,
-    policy: Option<&Policy>,
+    agent: Option<Agent>,
     server: Option<metrics::Server>,
 ) -> Result<ExitCode, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
@@ -30,13 +38,17 @@ pub(crate) fn until_told_to_end(
             let (attached, ending) = (&attached, &ending);
             scope.spawn(move || server.serve(attached, ending));
         }
-        let stayed = if let Some(policy) = policy {
-            agent::answer(&attached, policy, &ending).map_err(Failure::from)
-        } else {
-            while !ending.load(Ordering::Relaxed) && place.directory.exists() {
-                std::thread::sleep(TICK);
+        let stayed = match agent {
+            Some(Agent { policy, client: Some(mut client) }) => {
+                agent::ask(&attached, &policy, &mut client, &ending).map_err(Failure::from)
             }
-            Ok(())
+            Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, &ending).map_err(Failure::from),
+            None => {
+                while !ending.load(Ordering::Relaxed) && place.directory.exists() {
+                    std::thread::sleep(TICK);
+                }
+                Ok(())
+            }
         };
         ending.store(true, Ordering::Relaxed);
         stayed

@@ -161,6 +161,7 @@ fn each_mistake_is_one_line() {
     };
     let (garbage, key) = (file("garbage", "x"), file("key", "x"));
     let unix = directory.socket().to_string();
+    let name = format!("astr{}", std::process::id());
     for (arguments, expected) in [
         (vec!["serve"], "nothing to listen on: expected at least one address"),
         (vec!["serve", "--listen", "tcp:1"], "expected unix:PATH or udp:HOST:PORT"),
@@ -174,6 +175,9 @@ fn each_mistake_is_one_line() {
         (vec!["serve", "--listen", &unix, "--mode", "abc"], "expected permissions like 660"),
         (vec!["bench-serve", "--connect", "udp:192.0.2.1:1"], "expected an address of this host"),
         (vec!["bench-serve", "--duration", "2h"], "expected a time like 30ms or 10s"),
+        (vec!["attach", "--name", &name, "--decide", &unix], "expected --mode agent with it"),
+        (vec!["attach", "--name", &name, "--mode", "agent", "--decide", &unix], "serve.sock: no service: "),
+        (vec!["attach", "--name", &name, "--mode", "agent", "--key", &key], "--decide <ADDRESS>"),
     ] {
         let output = Command::new(PROGRAM).args(&arguments).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
@@ -183,6 +187,20 @@ fn each_mistake_is_one_line() {
         assert_eq!(text.lines().filter(|line| line.starts_with("astraea: ")).count(), 1, "{text}");
         assert!(!Path::new(&directory.0.join("serve.sock")).exists(), "{arguments:?} left a socket");
     }
+}
+
+#[test]
+fn an_agent_asks_a_service_of_its_own_policy_only() {
+    let directory = Directory::new("agent");
+    let _server = Server::start(&directory.socket());
+    let name = format!("astr{}", std::process::id());
+    let address = directory.socket().to_string();
+    drop(Client::connect(directory.socket(), None, PATIENT, PATIENT).unwrap());
+    let arguments = ["attach", "--name", &name, "--policy", "astraea-paper", "--mode", "agent", "--decide", &address];
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+    assert!(text.contains("serves form guided") && text.contains("expected paper"), "{text}");
 }
 
 #[test]

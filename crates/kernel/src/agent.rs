@@ -1,5 +1,7 @@
 //! Answering flows from a process: records come out of the kernel by a ring buffer, answers go into shared memory.
 
+mod remote;
+
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use crate::attachment::Attachment;
 use crate::error::{Error, Result};
 use crate::intf::{self, Action, FLOWS, Record};
 use crate::layout::ONE;
+pub use remote::ask;
 
 /// How long a wait for records may be before it is seen that the end has come.
 const WAIT: Duration = Duration::from_millis(100);
@@ -28,16 +31,32 @@ pub enum Answer {
 /// # Errors
 /// Those of the kernel.
 pub fn answer(attached: &Attachment, policy: &Policy, ending: &AtomicBool) -> Result<()> {
-    let network = policy.network();
-    let mut scratch = Scratch::default();
-    let mut state = vec![0.0; network.inputs()];
-    let scales = astraea_policy::FixedNetwork::new(network, policy.metadata().form).input_scale;
-    serve(attached, ending, |record| {
-        for (index, value) in state.iter_mut().enumerate() {
-            *value = record.state[index] as f32 / scales[index % scales.len()] as f32;
+    let mut network = Local::new(policy);
+    serve(attached, ending, |record| network.answer(record))
+}
+
+/// A policy's network in this process.
+struct Local<'a> {
+    policy: &'a Policy,
+    scratch: Scratch,
+    state: Vec<f32>,
+    scales: Vec<f32>,
+}
+
+impl<'a> Local<'a> {
+    fn new(policy: &'a Policy) -> Self {
+        let network = policy.network();
+        let fixed = astraea_policy::FixedNetwork::new(network, policy.metadata().form);
+        let scales = fixed.input_scale.iter().map(|scale| *scale as f32).collect();
+        Self { policy, scratch: Scratch::default(), state: vec![0.0; network.inputs()], scales }
+    }
+
+    fn answer(&mut self, record: &Record) -> Answer {
+        for (index, value) in self.state.iter_mut().enumerate() {
+            *value = record.state[index] as f32 / self.scales[index % self.scales.len()];
         }
-        Answer::Action(f64::from(network.forward(&state, &mut scratch)))
-    })
+        Answer::Action(f64::from(self.policy.network().forward(&self.state, &mut self.scratch)))
+    }
 }
 
 /// Answers each record that asks for it with what `decide` says, until `ending`. Records that do not ask are shown to it

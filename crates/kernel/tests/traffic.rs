@@ -9,6 +9,8 @@ use std::time::Duration;
 use astraea_emu::{receiver_address, sender_address};
 use astraea_kernel::intf::{self, Counters};
 use astraea_kernel::{Attachment, Decider, agent};
+use astraea_policy::AgentConfig;
+use astraea_serve::{Address, Client, Config, Service, Source};
 
 use support::{Flow, Own, cannot_run, info, link, shipped, shipped_policy, socket};
 
@@ -153,6 +155,44 @@ fn flows_of_an_agent_outlive_it_and_come_back() {
         work(5);
         assert!(attached.counters().unwrap().returns > returns, "the agent is back");
     });
+    assert_eq!(attached.counters().unwrap().decisions, 0, "the kernel does not decide");
+}
+
+#[test]
+fn flows_of_an_agent_that_asks_a_service_outlive_the_service() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = Attachment::attach(&own.place, &shipped("astraea"), Decider::Agent).unwrap();
+    let policy = shipped_policy("astraea");
+    let directory = std::env::temp_dir().join(format!("{}_serve", own.name()));
+    std::fs::create_dir(&directory).unwrap();
+    let address = Address::Unix(directory.join("serve.sock"));
+    let (service, control) = Service::bind(Config::new(Source::new("astraea"), vec![address.clone()])).unwrap();
+    let running = std::thread::spawn(move || service.run());
+    let mut client = Client::new(address, None, ms(15), AgentConfig::of(policy.metadata()));
+    client.wait(ms(5000)).unwrap();
+    client.check_policy("astraea", &policy).unwrap();
+    let ending = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            agent::ask(&attached, &policy, &mut client, &ending).unwrap();
+            client.counts()
+        });
+        over_a_link(own.name(), 16_000_000, || {
+            let actions = || attached.counters().unwrap().actions;
+            until("actions", || actions() > 20);
+            control.stop();
+            let before = actions();
+            until("actions without the service", || actions() > before + 20);
+        });
+        ending.store(true, std::sync::atomic::Ordering::Relaxed);
+        let counts = asking.join().unwrap();
+        assert!(counts.answered > 0 && counts.ruled > 0, "{counts:?}");
+    });
+    running.join().unwrap().unwrap();
+    let _ = std::fs::remove_dir_all(directory);
     assert_eq!(attached.counters().unwrap().decisions, 0, "the kernel does not decide");
 }
 
