@@ -49,9 +49,10 @@ test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run 
 demo-kernel: build ## As root: the default policy, CUBIC and BBR on this kernel's TCP over an emulated link
 	@test "$$(id -u)" = 0 || { echo "make demo-kernel needs root: it loads a BPF program and makes network namespaces" >&2; exit 2; }
 	.venv/bin/astraea attach
+	@trap '.venv/bin/astraea detach' EXIT; set -e; \
+	.venv/bin/astraea run three-flows --backend kernel --cc astraea,cubic,bbr --trials 1 \
+		--set flow.0.start.every=10s --set flow.0.duration=30s --out out/demo/kernel; \
 	.venv/bin/astraea status
-	.venv/bin/astraea run three-flows --backend kernel --cc astraea,cubic,bbr --trials 1 --out out/demo/kernel; \
-		status=$$?; .venv/bin/astraea detach && exit $$status
 
 lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences
 	cargo fmt --all --check
