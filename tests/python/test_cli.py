@@ -320,3 +320,14 @@ def test_bench(astraea: Run) -> None:
     cases = json.loads(out)["cases"]
     assert cases[0]["case"] == "three-flows, cubic"
     assert all(case["simulated_s_per_s"] > 0 and case["packets"] > 0 for case in cases)
+
+
+def test_the_host_s_commands_get_their_arguments_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "astraead"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("ASTRAEAD", str(program))
+    arguments = ["link", "--rate", "1Mbps", "--", "sh", "-c", "exit 3", "--", "--help"]
+    command = [sys.executable, "-c", "import sys; from astraea.cli import main; sys.exit(main())", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == arguments

@@ -32,10 +32,14 @@ def _run(arguments: list[str] | None) -> int:
     # Imported here, because that takes most of a second, in which Ctrl-C may come.
     import typer
 
+    from astraea.cli import host
     from astraea.cli.app import app
     from astraea.errors import UserError
 
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        if given and given[0] in host.COMMANDS:
+            host.become(given[0], given[1:])  # all of them: a parser would take away the "--" before a command
         status = typer.main.get_command(app).main(args=arguments, prog_name="astraea", standalone_mode=False)
         sys.stdout.flush()
     except UserError as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import typer
 
@@ -24,13 +25,18 @@ COMMANDS = {
 """Their summaries."""
 
 
+def become(name: str, arguments: Sequence[str]) -> NoReturn:
+    """Replace this process by `astraead NAME ARGUMENTS`. Raises `UserError` if there is no such program."""
+    path = program()
+    sys.stdout.flush()
+    os.execv(path, [PROGRAM, name, *arguments])
+
+
 def hand_over(name: str, summary: str) -> Callable[[typer.Context], None]:
     """A subcommand that replaces this process by `astraead NAME`."""
 
     def command(context: typer.Context) -> None:
-        path = program()
-        sys.stdout.flush()
-        os.execv(path, [PROGRAM, name, *context.args])
+        become(name, context.args)
 
     command.__doc__ = summary
     return command
