@@ -144,5 +144,5 @@ def test_a_policy_is_called_by_its_name_and_takes_no_parameters() -> None:
     with pytest.raises(ValueError, match='unknown scheme "mine"'):
         _native.check(json.dumps(config), {"yours": policy()})
     config["flows"][0]["scheme"]["params"] = {"alpha": 1.0}
-    with pytest.raises(ValueError, match='policy "mine" takes no parameters'):
+    with pytest.raises(ValueError, match='file "mine" takes no parameters'):
         _native.check(json.dumps(config), {"mine": policy()})

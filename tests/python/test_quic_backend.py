@@ -244,6 +244,7 @@ def test_flows_outlive_their_service(astraea: Run) -> None:
             f"--decide=service={address}",
             "-q",
             "--trials=1",
+            "--max-lateness=10s",  # a second attempt would find no service
         )
         killer.join()
     assert status == 0, err

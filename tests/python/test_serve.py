@@ -326,7 +326,7 @@ def test_mistakes_with_a_service_are_one_line(service: str) -> None:
         ("astraea", "unix:/nonexistent/x.sock", "sim", "unix:/nonexistent/x.sock: no service: No such file"),
         ("astraea", "tcp:1", "sim", "expected unix:PATH or udp:HOST:PORT"),
         ("astraea-pure", service, "sim", 'that of "astraea-pure"'),
-        ("astraea", service, "kernel", "--decide: flows of the backend kernel cannot ask a service"),
+        ("astraea", service, "kernel", "--decide: flows of the kernel's TCP cannot ask a service"),
     ):
         with pytest.raises(UserError, match=re.escape(expected)):
             api.execute("three-flows", [scheme], decide=decide, backend=backend)

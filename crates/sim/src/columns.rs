@@ -99,7 +99,10 @@ pub fn of_link(
     let slot = |index: usize| recorded.get(index).copied().unwrap_or_default();
     let all = || (0..slots).map(slot);
     LinkColumns {
-        queue_delay: all().map(|s| (s.wait_sum as f64 / f64::from(s.served) / 1e9) as f32).collect(),
+        // Zero over zero is a NaN whose sign depends on the build.
+        queue_delay: all()
+            .map(|s| if s.served == 0 { f32::NAN } else { (s.wait_sum as f64 / f64::from(s.served) / 1e9) as f32 })
+            .collect(),
         served: all().map(|s| s.served_bytes as f64).collect(),
         dropped: all().map(|s| s.dropped + s.lost).collect(),
         capacity: (0..slots as Nanos).map(|s| capacity(s * length, ((s + 1) * length).min(duration))).collect(),
