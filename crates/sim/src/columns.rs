@@ -7,14 +7,16 @@ use astraea_cc::{MSS, Nanos};
 use crate::record::{FlowSlot, LinkSlot};
 
 /// A column: its name and how it is read from a slot.
+/// The mean in s of `count` times that add up to `sum` ns. Zero over zero would be a NaN whose sign depends on the build.
+fn mean(sum: u64, count: u32) -> f32 {
+    if count == 0 { f32::NAN } else { (sum as f64 / f64::from(count) / 1e9) as f32 }
+}
+
 type Column = (&'static str, fn(&FlowSlot) -> f32);
 
 /// Columns in which an empty slot has a value of its own.
-const SAMPLED: [Column; 3] = [
-    ("delivered", |s| s.delivered as f32),
-    ("lost", |s| s.lost as f32),
-    ("rtt", |s| (s.rtt_sum as f64 / f64::from(s.rtt_count) / 1e9) as f32),
-];
+const SAMPLED: [Column; 3] =
+    [("delivered", |s| s.delivered as f32), ("lost", |s| s.lost as f32), ("rtt", |s| mean(s.rtt_sum, s.rtt_count))];
 
 /// Columns in which an empty slot repeats the one before.
 const HELD: [Column; 3] = [
@@ -99,10 +101,7 @@ pub fn of_link(
     let slot = |index: usize| recorded.get(index).copied().unwrap_or_default();
     let all = || (0..slots).map(slot);
     LinkColumns {
-        // Zero over zero is a NaN whose sign depends on the build.
-        queue_delay: all()
-            .map(|s| if s.served == 0 { f32::NAN } else { (s.wait_sum as f64 / f64::from(s.served) / 1e9) as f32 })
-            .collect(),
+        queue_delay: all().map(|s| mean(s.wait_sum, s.served)).collect(),
         served: all().map(|s| s.served_bytes as f64).collect(),
         dropped: all().map(|s| s.dropped + s.lost).collect(),
         capacity: (0..slots as Nanos).map(|s| capacity(s * length, ((s + 1) * length).min(duration))).collect(),
