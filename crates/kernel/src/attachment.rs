@@ -85,7 +85,7 @@ impl Attachment {
     /// # Errors
     /// Whatever is missing ([`system::check`]); something that is attached already. Nothing is left behind then.
     pub fn attach(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
-        system::check()?;
+        system::glance()?;
         system::file_system(&place.directory)?;
         let _lock = Lock::take(place)?;
         if place.directory.join(LINK).exists() {
@@ -101,8 +101,7 @@ impl Attachment {
     }
 
     fn fill(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
-        let mut loaded = object::load(&place.name, false)?;
-        object::put_policy(&object::map(&loaded, "policies")?, policy)?;
+        let mut loaded = object::load(&place.name, policy, false)?;
         object::set(&object::map(&loaded, "control")?, &Control { decider: decider.code(), patience: PATIENCE })?;
         let directory = &place.directory;
         fs::create_dir(directory)
@@ -256,10 +255,9 @@ impl Temporary {
     /// # Errors
     /// Whatever is missing ([`system::check`]).
     pub fn register(policy: &intf::Policy) -> Result<Self> {
-        system::check()?;
+        system::glance()?;
         let name = format!("astraea{}", std::process::id());
-        let mut program = object::load(&name, false)?;
-        object::put_policy(&object::map(&program, "policies")?, policy)?;
+        let mut program = object::load(&name, policy, false)?;
         object::set(
             &object::map(&program, "control")?,
             &Control { decider: intf::DECIDER_KERNEL, patience: PATIENCE },

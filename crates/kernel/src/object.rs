@@ -2,11 +2,14 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
+use std::thread;
+
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::error::{Error, Result};
 use crate::intf::{self, INTERFACE, INTERFACE_MARK, Plain, bytes_of};
+use crate::system;
 
 /// The object file, made by `tools/bpf-object.sh` from `src/bpf`.
 pub static OBJECT: &[u8] = include_bytes!("bpf/main.bpf.o");
@@ -18,9 +21,12 @@ const NAME: usize = 16;
 /// What only a [`Prober`](crate::probe::Prober) needs.
 const PROBE: [&str; 3] = ["probe", "probes", "probed"];
 
-/// Loads the program with the controller called `name`; nothing is registered yet. With `probe` it can be run on events
-/// of a process, too.
-pub(crate) fn load(name: &str, probe: bool) -> Result<Object> {
+/// The map that holds the policy's own.
+const POLICIES: &str = "policies";
+
+/// Loads the program with the controller called `name` and a policy; nothing is registered yet. With `probe` it can be run
+/// on events of a process, too.
+pub(crate) fn load(name: &str, policy: &intf::Policy, probe: bool) -> Result<Object> {
     quiet();
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
@@ -34,7 +40,39 @@ pub(crate) fn load(name: &str, probe: bool) -> Result<Object> {
             map.set_autocreate(false).map_err(|error| Error::system("cannot leave a map out", &error))?;
         }
     }
-    open.load().map_err(|error| Error::system("the kernel does not take the BPF program", &error))
+    let policies = policies(&mut open)?;
+    thread::scope(|scope| {
+        // The kernel returns when nobody can be using the policy before any more, although here there is none: about ten
+        // milliseconds, in which the verifier can do its work.
+        let put = scope.spawn(|| put_policy(&policies, policy));
+        let loaded = open.load().map_err(|error| match system::check() {
+            Err(missing) => missing,
+            Ok(()) => Error::system("the kernel does not take the BPF program", &error),
+        });
+        put.join().expect("it does not panic").and(loaded)
+    })
+}
+
+/// Makes the map that holds the policy before the rest is loaded.
+fn policies(open: &mut OpenObject) -> Result<MapHandle> {
+    let failed = |error: libbpf_rs::Error| Error::system("cannot make room for a policy", &error);
+    let holder = holder().map_err(failed)?;
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as _,
+        inner_map_fd: holder.as_fd().as_raw_fd() as u32,
+        ..Default::default()
+    };
+    let policies = MapHandle::create(MapType::ArrayOfMaps, Some(POLICIES), 4, 4, 1, &options).map_err(failed)?;
+    for mut map in open.maps_mut().filter(|map| map.name() == POLICIES) {
+        map.reuse_fd(policies.as_fd()).map_err(failed)?;
+    }
+    Ok(policies)
+}
+
+/// A map for one policy.
+fn holder() -> libbpf_rs::Result<MapHandle> {
+    let options = bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
+    MapHandle::create(MapType::Array, Some("policy"), 4, size_of::<intf::Policy>() as u32, 1, &options)
 }
 
 /// libbpf prints a page where a line is wanted; the errors say what matters.
@@ -76,9 +114,7 @@ pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
 /// Puts a policy into a map of its own and that map into `policies`: flows see the old one or the new one.
 pub(crate) fn put_policy(policies: &impl MapCore, policy: &intf::Policy) -> Result<()> {
     let failed = |error: libbpf_rs::Error| Error::system("cannot put the policy into the kernel", &error);
-    let options = bpf_map_create_opts { sz: size_of::<bpf_map_create_opts>() as _, ..Default::default() };
-    let size = size_of::<intf::Policy>() as u32;
-    let holder = MapHandle::create(MapType::Array, Some("policy"), 4, size, 1, &options).map_err(failed)?;
+    let holder = holder().map_err(failed)?;
     set(&holder, policy)?;
     let id = holder.as_fd().as_raw_fd();
     policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(failed)

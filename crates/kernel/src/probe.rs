@@ -34,9 +34,8 @@ impl Prober {
     /// # Errors
     /// As [`crate::system::check`] and those of the kernel.
     pub fn new(policy: &intf::Policy) -> Result<Self> {
-        crate::system::check()?;
-        let object = object::load("astraea_probe", true)?;
-        object::put_policy(&object::map(&object, "policies")?, policy)?;
+        crate::system::glance()?;
+        let object = object::load("astraea_probe", policy, true)?;
         let probes = object::map(&object, "probes")?;
         Ok(Self { object, probes })
     }

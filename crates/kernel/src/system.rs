@@ -23,6 +23,17 @@ pub fn check() -> Result<()> {
     kernel(&release())?;
     let types = fs::read("/sys/kernel/btf/vmlinux").map_err(|_| Error::NoTypes)?;
     struct_ops(&types)?;
+    rights()
+}
+
+/// Checks what can be told at once. Looking through all types takes as long as the rest of attaching, so it is left for
+/// when loading has failed.
+pub(crate) fn glance() -> Result<()> {
+    kernel(&release())?;
+    rights()
+}
+
+fn rights() -> Result<()> {
     capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 

@@ -152,7 +152,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 {
 	struct period period;
 	struct ended ended;
-	enum verdict verdict = VERDICT_FOLLOW;
+	int verdict = VERDICT_FOLLOW;
 	u64 hold = 0;
 
 	if (!p || !a)
@@ -162,11 +162,11 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 	a->length = period.length;
 	if (period.rtt_min)
 		a->last_rtt = period.rtt_min;
-	monitor_signals(&a->monitor, &period, a->last_rtt, agent_base(a, p), a->window, &a->signals);
+	monitor_signals(a, &period, agent_base(a, p));
 	if (p->form == FORM_PAPER)
-		push_paper(a, &period, a->window, pacing, p->network.input_scale);
+		push_paper(p, a, &period, pacing);
 	else if (a->last_rtt)
-		push_backlog(a, p->network.input_scale);
+		push_backlog(p, a);
 	if (a->startup.running || !a->last_rtt)
 		verdict = VERDICT_LEAVE;
 	else if (p->form == FORM_GUIDED) {
@@ -175,7 +175,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		ended.low = period.rtt_min;
 		ended.srtt = a->monitor.srtt;
 		ended.window = a->window;
-		verdict = guide_end_period(&a->guide, &p->rules, &ended, &a->signals, &hold);
+		verdict = guide_end_period(p, a, &ended, &hold);
 	}
 	if (verdict == VERDICT_HOLD)
 		agent_set_window(a, p, hold);

@@ -22,12 +22,16 @@ static inline void cubic_continue_from(struct cubic *c, u64 window)
 }
 
 /* The cubic at a time in ns after the start of the epoch. */
-static inline s64 w_cubic(const struct cubic *c, u64 time)
+noinline s64 w_cubic(const struct cubic *c, u64 time)
 {
-	s64 distance = clamp((s64)time - (s64)c->k, -CUBIC_FURTHEST, CUBIC_FURTHEST);
-	u64 d = seconds_q30((u64)(distance < 0 ? -distance : distance)) >> 10;
-	s64 cube = mul_shr(mul_shr(mul_shr(d, d, 20), d, 20), CUBIC_C, 24);
+	s64 distance, cube;
+	u64 d;
 
+	if (!c)
+		return 0;
+	distance = bounded((s64)time - (s64)c->k, -CUBIC_FURTHEST, CUBIC_FURTHEST);
+	d = seconds_q30((u64)(distance < 0 ? -distance : distance)) >> 10;
+	cube = mul_shr(mul_shr(mul_shr(d, d, 20), d, 20), CUBIC_C, 24);
 	return (s64)c->w_max + (distance < 0 ? -cube : cube);
 }
 

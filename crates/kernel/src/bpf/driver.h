@@ -91,6 +91,8 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 	struct agent *a = &f->agent;
 
 	f->record++;
+	if (!ask)
+		f->asked = f->record + 1;
 	if (!r) {
 		COUNT(dropped, 1);
 		return 0;
@@ -112,13 +114,17 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 	r->slot = f->id & (FLOWS - 1);
 	r->ask = ask;
 	r->signals = a->signals;
-	for (u32 i = 0; i < STATE; i++)
+	UNROLL for (u32 i = 0; i < STATE; i++)
 		r->state[i] = a->state[i];
 	bpf_ringbuf_submit(r, 0);
 	return 1;
 }
 
-/* Carries out the agent's answer if there is a new one. */
+/*
+ * Carries out the agent's answer if there is a new one. A late one counts as long as the rules have not taken over: an action
+ * that was wanted before a drain would disturb it, and what is said to a record that does not ask only shows that the agent
+ * is there.
+ */
 static noinline int take_answer(struct flow *f, const struct policy *p)
 {
 	u32 slot = f->id & (FLOWS - 1), answer;
@@ -141,7 +147,7 @@ static noinline int take_answer(struct flow *f, const struct policy *p)
 		return 0;
 	f->sequence = before;
 	f->answered = max(f->answered, period);
-	if (f->reason)
+	if (f->reason || period < f->asked)
 		return 0;
 	if (answer == ANSWER_WINDOW) {
 		agent_set_window(&f->agent, p, window);

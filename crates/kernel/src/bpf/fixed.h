@@ -32,6 +32,18 @@ static const u32 EXP_TABLE[32] = {
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define clamp(x, low, high) min(max(x, low), high)
 
+/* The same for signed numbers, without a branch: the verifier follows one path instead of three. */
+static inline s64 bounded(s64 x, s64 low, s64 high)
+{
+	s64 above = x - low, negative = above >> 63;
+
+	OPAQUE(negative);
+	above = low + (above & ~negative) - high;
+	negative = above >> 63;
+	OPAQUE(negative);
+	return high + (above & negative);
+}
+
 /* An index of a table, in a way that the verifier sees its bounds whatever the compiler knows. */
 static inline u32 masked(u64 x, u32 mask)
 {

@@ -142,8 +142,7 @@ struct agent {
 	struct paper paper;
 	__s32 state[STATE];
 	/* Working memory of the network: the flow's own, since a decision in a process can be interrupted by another's. */
-	__s32 x[WIDTH];
-	__s32 y[WIDTH];
+	__s32 x[2*WIDTH];	/* what goes into a layer and what comes out, in turns */
 };
 
 /* What an acknowledgement tells. */

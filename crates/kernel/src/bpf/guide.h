@@ -104,11 +104,19 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 }
 
 /* A period has ended with these signals. */
-static inline enum verdict guide_end_period(struct guide *g, const struct rules *r, const struct ended *e,
-					    const struct signals *s, u64 *hold)
+noinline int guide_end_period(const struct policy *p, struct agent *a, const struct ended *e, u64 *hold)
 {
-	s64 rise = (s64)min(s->queue, 64 * SECOND) - g->average;
+	const struct rules *r;
+	const struct signals *s;
+	struct guide *g;
+	s64 rise;
 
+	if (!p || !a || !e || !hold)
+		return VERDICT_LEAVE;
+	r = &p->rules;
+	s = &a->signals;
+	g = &a->guide;
+	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
 	law_end_period(&g->idle_rounds, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24));
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, g->mode == MODE_FOLLOW);

@@ -15,6 +15,7 @@ struct flow {
 	u64 last_ack;
 	u64 decisions;
 	u64 record;		/* number of the last one */
+	u64 asked;		/* number of the first one from which on every one has asked for an action */
 	u64 answered;		/* number of the last one that was answered */
 	u64 sequence;		/* of the last answer */
 	u32 reason;		/* REASON_NONE: the policy drives it */

@@ -73,19 +73,40 @@ static inline u32 oldest_known(const struct monitor *m)
 	return min(m->closed - 1, (u32)ENDS - 1);
 }
 
-/* Window a round trip before the end of the last period, 0 if it is not known. */
-static inline u64 window_before(struct monitor *m)
+/*
+ * How many periods to go back from the newest end for so much time, packets that arrived, and packets of all kinds: one
+ * at least, and as many as are known if they are too few.
+ */
+noinline u32 periods_back(struct monitor *m, u64 time, u64 acked, u64 packets)
 {
-	u64 now = end_of(m, 0)->time;
-	u32 oldest = oldest_known(m), back = 0, i;
+	struct total *newest, *end;
+	u32 known, back = 0, i;
 
+	if (!m)
+		return 0;
+	newest = end_of(m, 0);
+	known = oldest_known(m);
 	/* The counter of the loop itself is what the verifier understands. */
 	times(i, ENDS) {
 		back = i;
-		if (back >= oldest || (back >= 1 && now - end_of(m, back)->time >= m->srtt))
+		end = end_of(m, back);
+		if (back >= known)
+			break;
+		if (back >= 1 && newest->time - end->time >= time && newest->acked - end->acked >= acked &&
+		    newest->acked - end->acked + newest->lost - end->lost >= packets)
 			break;
 	}
-	return end_of(m, back)->window;
+	return back;
+}
+
+/* What happened since then. */
+static inline void since(struct monitor *m, u32 back, struct total *s)
+{
+	const struct total *newest = end_of(m, 0), *oldest = end_of(m, back);
+
+	s->time = newest->time - oldest->time;
+	s->acked = newest->acked - oldest->acked;
+	s->lost = newest->lost - oldest->lost;
 }
 
 /* A share of two counts in Q24. */
@@ -97,55 +118,38 @@ static inline s64 share(u64 part, u64 whole)
 /* Rate and shares of loss over the last round trip: whole periods, at least two, more for slow flows. */
 static inline void rate_and_loss(struct monitor *m, struct signals *s)
 {
-	struct total *newest = end_of(m, 0), *oldest;
-	u64 span = max(m->srtt, SHORTEST), acked, lost, time;
-	u32 known = oldest_known(m), back = 0, from, i;
+	u64 span = max(m->srtt, SHORTEST);
+	struct total total;
 
-	times(i, ENDS) {
-		back = i;
-		if (back >= known || (back >= 1 && newest->time - end_of(m, back)->time >= span))
-			break;
-	}
-	from = back;
-	times(i, ENDS) {
-		back = i;
-		if (back >= known || (back >= from && newest->acked - end_of(m, back)->acked >= PACKETS))
-			break;
-	}
-	from = back;
-	oldest = end_of(m, back);
-	acked = newest->acked - oldest->acked;
-	lost = newest->lost - oldest->lost;
-	time = max(newest->time - oldest->time, 1ull);
-	s->rate = ratio(min(acked, 1ull << 33) * SECOND, time, 16);
-	s->burst = lost >= 4 ? share(lost, lost + acked) : 0;
-	times(i, ENDS) {
-		back = i;
-		oldest = end_of(m, back);
-		acked = newest->acked - oldest->acked;
-		lost = newest->lost - oldest->lost;
-		if (back >= known || (back >= from && acked + lost >= LOSS_PACKETS))
-			break;
-	}
-	oldest = end_of(m, back);
-	acked = newest->acked - oldest->acked;
-	lost = newest->lost - oldest->lost;
-	s->loss = share(lost, lost + acked);
+	since(m, periods_back(m, span, PACKETS, 0), &total);
+	s->rate = ratio(min(total.acked, 1ull << 33) * SECOND, max(total.time, 1ull), 16);
+	s->burst = total.lost >= 4 ? share(total.lost, total.lost + total.acked) : 0;
+	since(m, periods_back(m, span, PACKETS, LOSS_PACKETS), &total);
+	s->loss = share(total.lost, total.lost + total.acked);
 }
 
-/* The signals of a closed period for a base round-trip time; `rtt` stands in for a period without one. */
-static inline void monitor_signals(struct monitor *m, const struct period *period, u64 rtt, u64 base, u64 window,
-				   struct signals *s)
+/* The signals of a closed period for a base round-trip time; the last round-trip time stands in where it has none. */
+noinline int monitor_signals(struct agent *a, const struct period *period, u64 base)
 {
-	u64 low = period->rtt_min ? period->rtt_min : rtt, before = window_before(m);
+	struct monitor *m;
+	struct signals *s;
+	u64 low, before;
 	s64 change = 0;
 
+	if (!a || !period)
+		return 0;
+	m = &a->monitor;
+	s = &a->signals;
+	low = period->rtt_min ? period->rtt_min : a->last_rtt;
+	/* The window a round trip before the end of the period. */
+	before = end_of(m, periods_back(m, m->srtt, 0, 0))->window;
 	rate_and_loss(m, s);
 	s->queue = less(low, base);
-	if (before && window)
-		change = ((ln_q(window, 20) - ln_q(before, 20)) * (s64)min(m->srtt, 64 * SECOND)) >> 24;
+	if (before && a->window)
+		change = ((ln_q(a->window, 20) - ln_q(before, 20)) * (s64)min(m->srtt, 64 * SECOND)) >> 24;
 	s->ahead = (u64)max((s64)s->queue + change, 0ll);
 	s->spread = period->rtt_mean ? less(period->rtt_mean, low) : 0;
+	return 0;
 }
 
 #endif

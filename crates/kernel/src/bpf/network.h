@@ -13,7 +13,7 @@ static inline s32 activate(const struct unit *unit, s32 sum)
 	u32 shift = unit->shift & 63;
 	s64 y = (scaled + (1ll << shift >> 1)) >> shift;
 
-	return (s32)clamp(y, (s64)unit->low, (s64)unit->high);
+	return (s32)bounded(y, unit->low, unit->high);
 }
 
 /* Both sums of a pair of units: the low half borrows from the high one when it is negative. */
@@ -58,18 +58,25 @@ static inline void block(const struct network *n, const s32 *x, s32 *y, u32 inpu
 	pair(&n->unit[unit + 6], y + 6, a3);
 }
 
-/* A layer from `x` to `y`. */
-static noinline int layer(const struct network *n, const struct layer *l, const s32 *x, s32 *y)
+/* Layer number `k`. */
+noinline int network_layer(const struct policy *p, struct agent *a, u32 k)
 {
+	const struct layer *l;
+	s32 *x, *y;
 	u32 b;
 
+	if (!p || !a)
+		return 0;
+	l = &p->network.layer[masked(k, LAYERS - 1)];
+	x = &a->x[masked(k, 1) * WIDTH];
+	y = &a->x[masked(k + 1, 1) * WIDTH];
 	times(b, l->outputs / 8) {
 		u32 to = b * 8;
 
 		OPAQUE(to);
 		if (to > WIDTH - 8)
 			break;
-		block(n, x, &y[to], l->inputs, l->weights + b * 4 * l->inputs, l->units + to);
+		block(&p->network, x, &y[to], l->inputs, l->weights + b * 4 * l->inputs, l->units + to);
 	}
 	return 0;
 }
@@ -89,15 +96,10 @@ noinline int network_action(const struct policy *p, struct agent *a)
 			break;
 		a->x[k] = a->state[k];
 	}
-	layer(&p->network, &p->network.layer[0], a->x, a->y);
-	if (p->network.layers > 1)
-		layer(&p->network, &p->network.layer[1], a->y, a->x);
-	if (p->network.layers > 2)
-		layer(&p->network, &p->network.layer[2], a->x, a->y);
-	if (p->network.layers > 3)
-		layer(&p->network, &p->network.layer[3], a->y, a->x);
+	times(i, min(p->network.layers, (u32)LAYERS))
+		network_layer(p, a, i);
 	/* The last sum is Q20. */
-	return (int)tanh_q24((s64)(p->network.layers & 1 ? a->y[0] : a->x[0]) << 4);
+	return (int)tanh_q24((s64)a->x[masked(p->network.layers, 1) * WIDTH] << 4);
 }
 
 #endif

@@ -13,29 +13,37 @@
 /* A feature (Q24, size below 2^9) as the network takes it. */
 static inline s32 encoded(s64 value, u32 scale)
 {
-	return (s32)clamp((value * scale + (1 << 23)) >> 24, -32767ll, 32767ll);
+	return (s32)bounded((value * scale + (1 << 23)) >> 24, -32767, 32767);
 }
 
 /* Moves `features` numbers in as the newest of PERIODS; the first ones stand for those before them too if `repeat`. */
 static inline void push(struct agent *a, const s32 *newest, u32 features, bool repeat)
 {
-	bool fill = repeat && !a->known;
-
-	UNROLL for (u32 i = 0; i < features; i++) {
-		s32 *place = &a->state[i];
-
-		UNROLL for (u32 period = 0; period < PERIODS - 1; period++)
-			place[period * features] = fill ? newest[i] : place[(period + 1) * features];
-		place[(PERIODS - 1) * features] = newest[i];
+	if (repeat && !a->known) {
+		UNROLL for (u32 period = 1; period < PERIODS; period++) {
+			UNROLL for (u32 i = 0; i < features; i++)
+				a->state[period * features + i] = newest[i];
+		}
 	}
+	UNROLL for (u32 period = 0; period < PERIODS - 1; period++) {
+		UNROLL for (u32 i = 0; i < features; i++)
+			a->state[period * features + i] = a->state[(period + 1) * features + i];
+	}
+	UNROLL for (u32 i = 0; i < features; i++)
+		a->state[(PERIODS - 1) * features + i] = newest[i];
 	a->known = 1;
 }
 
-static inline void push_backlog(struct agent *a, const u32 *scale)
+noinline int push_backlog(const struct policy *p, struct agent *a)
 {
-	const struct signals *s = &a->signals;
+	const struct signals *s;
+	const u32 *scale;
 	s32 f[BACKLOG_FEATURES];
 
+	if (!p || !a)
+		return 0;
+	s = &a->signals;
+	scale = p->network.input_scale;
 	/* 1 + ln(x / 1666.7) / 4 */
 	f[0] = encoded(Q24 + ((ln_q(max(s->rate, (u64)SLOWEST), 16) - 124463470) >> 2), scale[0]);
 	/* ln(.2 + 20 q) */
@@ -46,22 +54,29 @@ static inline void push_backlog(struct agent *a, const u32 *scale)
 	/* ln(.05 + 1000 spread) / 2 */
 	f[4] = encoded(ln_q((u64)(Q30 / 20) + 1000 * min(seconds_q30(s->spread), 1ull << 50), 30) >> 1, scale[4]);
 	push(a, f, BACKLOG_FEATURES, true);
+	return 0;
 }
 
 /* ln(x / low) / ln(high / low) in Q24 for five decades, 0 to 1; x and low as logarithms in Q24. */
 static inline s64 five_decades(s64 ln_x, s64 ln_low)
 {
 	/* 2^24 / ln(10^5) */
-	return clamp(((ln_x - ln_low) * 1457250ll) >> 24, 0ll, (s64)Q24);
+	return bounded(((ln_x - ln_low) * 1457250ll) >> 24, 0, Q24);
 }
 
-static inline void push_paper(struct agent *a, const struct period *period, u64 window, u64 pacing, const u32 *scale)
+noinline int push_paper(const struct policy *policy, struct agent *a, const struct period *period, u64 pacing)
 {
-	struct paper *p = &a->paper;
-	u64 loss, product, peak;
+	struct paper *p;
+	u64 loss, product, peak, window;
+	const u32 *scale;
 	s32 f[PAPER_FEATURES];
 	s64 limit = 20ll << 24;
 
+	if (!policy || !a || !period)
+		return 0;
+	p = &a->paper;
+	window = a->window;
+	scale = policy->network.input_scale;
 	if (period->rtt_mean) {
 		p->throughput = ratio(min(period->acked, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
 		p->throughput_max = max(p->throughput_max, p->throughput);
@@ -70,7 +85,7 @@ static inline void push_paper(struct agent *a, const struct period *period, u64 
 	}
 	peak = p->throughput_max;
 	if (!peak || !p->latency_min)
-		return;
+		return 0;
 	loss = ratio(min(period->lost, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
 	product = max(mul_shr(peak, seconds_q30(p->latency_min), 26), 1ull); /* packets, Q20 */
 	f[0] = encoded((s64)ratio(p->throughput, peak, 24), scale[0]);
@@ -85,6 +100,7 @@ static inline void push_paper(struct agent *a, const struct period *period, u64 
 	/* Pacing in bytes/s: peak * mss are bytes/s in Q16. */
 	f[7] = encoded(min((s64)ratio(min(pacing, 1ull << 39) , max(peak * a->mss >> 16, 1ull), 24), limit), scale[7]);
 	push(a, f, PAPER_FEATURES, false);
+	return 0;
 }
 
 #endif
