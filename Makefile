@@ -46,13 +46,15 @@ test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run 
 	cargo test --locked --workspace
 	.venv/bin/pytest -n auto
 
-demo-kernel: build ## As root: the default policy, CUBIC and BBR on this kernel's TCP over an emulated link
+demo-kernel: build ## As root: iperf3 and three flows under the default policy, CUBIC and BBR of this kernel, over an emulated link
 	@test "$$(id -u)" = 0 || { echo "make demo-kernel needs root: it loads a BPF program and makes network namespaces" >&2; exit 2; }
-	.venv/bin/astraea attach
-	@trap '.venv/bin/astraea detach' EXIT; set -e; \
+	@command -v iperf3 >/dev/null || { echo "make demo-kernel needs iperf3: apt-get install iperf3" >&2; exit 2; }
+	@! test -e /sys/fs/bpf/astraea || { echo "astraea is attached already, and the demo would detach it: astraea detach" >&2; exit 2; }
+	@trap '.venv/bin/astraea detach' EXIT; trap 'exit 130' INT TERM; set -e; \
+	.venv/bin/astraea attach; \
+	.venv/bin/python bench/iperf3.py astraea,cubic,bbr; \
 	.venv/bin/astraea run three-flows --backend kernel --cc astraea,cubic,bbr --trials 1 \
-		--set flow.0.start.every=10s --set flow.0.duration=30s --out out/demo/kernel; \
-	.venv/bin/astraea status
+		--set flow.0.start.every=10s --set flow.0.duration=30s --out out/demo/kernel
 
 lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences
 	cargo fmt --all --check

@@ -43,6 +43,7 @@ test)
   need clang-14 has clang-14
   need llvm-14 has llvm-strip-14
   need libgsl-dev test -e /usr/include/gsl/gsl_version.h
+  need iperf3 has iperf3
   ;;
 *)
   sed -n '2,4p' "$0"

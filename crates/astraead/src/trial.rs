@@ -5,17 +5,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use astraea_kernel::{Temporary, layout};
-use astraea_policy::{Policy, shipped};
-use astraea_testbed::scheme::KernelScheme;
 use astraea_testbed::{Job, Schemes, Traffic, document, trial};
 use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use crate::failure::Failure;
-
-/// The scheme that is not the kernel's own.
-const ASTRAEA: &str = "astraea";
 
 /// Exit status after an interrupt, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -46,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     io::stdin().read_to_string(&mut json)?;
     let traffic = if arguments.quic { Traffic::Quic } else { Traffic::Tcp };
     let mut job = Job::parse(&json, traffic)?;
-    let _controller = bring_astraea(&mut job)?;
+    let _controllers = bring_policies(&mut job)?;
     if arguments.check {
         trial::check(&job)?;
         return Ok(ExitCode::SUCCESS);
@@ -64,22 +59,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Registers the shipped policy for the flows that want it, for this process alone: what is attached on this host, if
-/// anything is, may be another one and may change at any time.
-fn bring_astraea(job: &mut Job) -> Result<Option<Temporary>, Failure> {
-    let Schemes::Kernel(schemes) = &mut job.schemes else { return Ok(None) };
-    if schemes.iter().all(|scheme| scheme.name != ASTRAEA) {
-        return Ok(None);
+/// Registers the policies of flows, for this process alone: what is attached on this host, if anything is, may be another one
+/// and may change at any time. Flows of the same policy share it.
+fn bring_policies(job: &mut Job) -> Result<Vec<Temporary>, Failure> {
+    let Schemes::Kernel(schemes) = &mut job.schemes else { return Ok(Vec::new()) };
+    let mut controllers: Vec<(String, Temporary)> = Vec::new();
+    for scheme in schemes {
+        let Some(policy) = &scheme.policy else { continue };
+        if controllers.iter().all(|(name, _)| *name != scheme.name) {
+            let failed = |error: astraea_kernel::Error| format!("scheme {}: {error}", scheme.name);
+            let laid = layout::policy(policy, layout::hash(&policy.to_bytes())).map_err(failed)?;
+            controllers.push((scheme.name.clone(), Temporary::register(&laid).map_err(failed)?));
+        }
+        let registered = controllers.iter().find(|(name, _)| *name == scheme.name);
+        scheme.kernel = registered.map_or_else(String::new, |(_, controller)| controller.name().to_owned());
     }
-    let bytes = shipped::file(ASTRAEA).expect("the default policy is shipped");
-    let policy = layout::policy(&Policy::from_bytes(bytes)?, layout::hash(bytes))?;
-    let controller = Temporary::register(&policy).map_err(|error| format!("scheme {ASTRAEA}: {error}"))?;
-    // Jobs know schemes that are compiled in; this one lives as long as the process, too.
-    let kernel: &'static str = Box::leak(controller.name().to_owned().into_boxed_str());
-    for scheme in schemes.iter_mut().filter(|scheme| scheme.name == ASTRAEA) {
-        *scheme = Box::leak(Box::new(KernelScheme { kernel, ..**scheme }));
-    }
-    Ok(Some(controller))
+    Ok(controllers.into_iter().map(|(_, controller)| controller).collect())
 }
 
 extern "C" fn cancel(_: libc::c_int) {

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libbpf_rs::{Link, MapCore as _, MapHandle};
 
@@ -238,6 +239,11 @@ impl Attachment {
         if let Ok(control) = MapHandle::from_pinned_path(directory.join("control")) {
             let _ = object::set(&control, &Control { decider: intf::DECIDER_DETACHED, patience: PATIENCE });
         }
+        // Without its file the link goes too, but some time later, and the name is taken until then. Linux 6.10 cannot do
+        // this yet.
+        if let Ok(link) = Link::open(directory.join(LINK)) {
+            let _ = link.detach();
+        }
         remove(directory)
     }
 }
@@ -256,7 +262,8 @@ impl Temporary {
     /// Whatever is missing ([`system::check`]).
     pub fn register(policy: &intf::Policy) -> Result<Self> {
         system::glance()?;
-        let name = format!("astraea{}", std::process::id());
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("astr{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut program = object::load(&name, policy, false)?;
         object::set(
             &object::map(&program, "control")?,

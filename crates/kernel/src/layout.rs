@@ -5,7 +5,7 @@ use astraea_policy::fixed::FixedLayer;
 use astraea_policy::{FixedNetwork, Form, Policy, Rules};
 
 use crate::Error;
-use crate::intf::{self, INTERFACE, LAYERS, PAIRS, UNITS, WIDTH};
+use crate::intf::{self, INTERFACE, LAYERS, UNITS, WEIGHTS, WIDTH};
 
 /// 1 in Q24.
 pub const ONE: f64 = (1 << 24) as f64;
@@ -99,6 +99,8 @@ fn network(fixed: &FixedNetwork, laid: &mut intf::Network) -> Result<(), Error> 
     }
     laid.layers = fixed.layers.len() as u32;
     laid.inputs = fixed.layers[0].inputs as u32;
+    laid.wide = u32::from(fixed.wide);
+    laid.most = fixed.most;
     laid.input_scale[..fixed.input_scale.len()].copy_from_slice(&fixed.input_scale);
     let (mut weights, mut units) = (0, 0);
     for (layer, place) in fixed.layers.iter().zip(&mut laid.layer) {
@@ -106,8 +108,9 @@ fn network(fixed: &FixedNetwork, laid: &mut intf::Network) -> Result<(), Error> 
         if inputs.max(outputs) > WIDTH {
             return Err(too_large(format!("at most {WIDTH} inputs and outputs of a layer")));
         }
-        if weights + inputs * outputs / 2 > PAIRS || units + outputs > UNITS {
-            return Err(too_large(format!("at most {PAIRS} pairs of weights and {UNITS} units")));
+        let numbers = inputs * outputs / if fixed.wide { 1 } else { 2 };
+        if weights + numbers > WEIGHTS || units + outputs > UNITS {
+            return Err(too_large(format!("at most {WEIGHTS} numbers with weights and {UNITS} units")));
         }
         *place = intf::Layer {
             inputs: inputs as u32,
@@ -115,15 +118,16 @@ fn network(fixed: &FixedNetwork, laid: &mut intf::Network) -> Result<(), Error> 
             weights: weights as u32,
             units: units as u32,
         };
-        pack(layer, inputs, &mut laid.weight[weights..], &mut laid.unit[units..]);
-        weights += inputs * outputs / 2;
+        pack(layer, inputs, fixed.wide, &mut laid.weight[weights..weights + numbers], &mut laid.unit[units..]);
+        weights += numbers;
         units += outputs;
     }
     Ok(())
 }
 
-/// Weights as [block of 8 outputs][input][pair of outputs], padded with zeros.
-fn pack(layer: &FixedLayer, inputs: usize, weights: &mut [i64], units: &mut [intf::Unit]) {
+/// Weights as [block of 8 outputs][input][pair of outputs], or of a wide network as [block of 4 outputs][input][output],
+/// padded with zeros.
+fn pack(layer: &FixedLayer, inputs: usize, wide: bool, weights: &mut [i64], units: &mut [intf::Unit]) {
     let weight = |output: usize, input: usize| -> i64 {
         if input < layer.inputs && output < layer.units.len() {
             i64::from(layer.weights[output * layer.inputs + input])
@@ -131,12 +135,15 @@ fn pack(layer: &FixedLayer, inputs: usize, weights: &mut [i64], units: &mut [int
             0
         }
     };
-    let blocks = layer.units.len().div_ceil(8);
-    for (index, place) in weights[..blocks * inputs * 4].iter_mut().enumerate() {
+    for (index, place) in weights.iter_mut().enumerate() {
         let (block, rest) = (index / (inputs * 4), index % (inputs * 4));
-        let (input, pair) = (rest / 4, rest % 4);
-        let output = block * 8 + pair * 2;
-        *place = weight(output, input) + (weight(output + 1, input) << 32);
+        let (input, column) = (rest / 4, rest % 4);
+        *place = if wide {
+            weight(block * 4 + column, input)
+        } else {
+            let output = block * 8 + column * 2;
+            weight(output, input) + (weight(output + 1, input) << 32)
+        };
     }
     for (unit, place) in layer.units.iter().zip(units) {
         *place = intf::Unit {

@@ -3,78 +3,15 @@
 mod support;
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::net::{SocketAddr, TcpListener};
 
 use astraea_emu::{receiver_address, sender_address};
 use astraea_kernel::intf::{self, Counters};
-use astraea_kernel::{Attachment, Decider, agent};
-use astraea_policy::AgentConfig;
-use astraea_serve::{Address, Client, Config, Service, Source};
+use astraea_kernel::{Attachment, Decider};
+use serde_json::json;
 
-use support::{Flow, Own, cannot_run, info, link, shipped, shipped_policy, socket};
-
-const fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
-
-fn fallbacks(counters: &Counters, reason: u32) -> u64 {
-    counters.fallbacks[reason as usize]
-}
-
-/// Waits until something holds; a machine that is busy may take its time.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..400 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(ms(25));
-    }
-    panic!("{what}: not within ten seconds");
-}
-
-/// Bytes that tell whether one is missing or in the wrong place.
-fn pattern(from: u64, length: usize) -> Vec<u8> {
-    (from..from + length as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
-}
-
-/// Sends a pattern over a connection while `disturb` does what it does; the receiver must get all of it.
-fn transfer(connect: impl FnOnce() -> TcpStream, listener: TcpListener, length: u64, disturb: impl FnOnce()) {
-    let receiver = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let (mut place, mut buffer) = (0, vec![0; 1 << 16]);
-        loop {
-            let read = stream.read(&mut buffer).expect("the connection was not reset");
-            if read == 0 {
-                return place;
-            }
-            assert!(buffer[..read] == pattern(place, read), "wrong data after {place} bytes");
-            place += read as u64;
-        }
-    });
-    let mut stream = connect();
-    let sender = std::thread::spawn(move || {
-        let mut place = 0;
-        while place < length {
-            let data = pattern(place, (length - place).min(1 << 16) as usize);
-            stream.write_all(&data).expect("the connection was not reset");
-            place += data.len() as u64;
-        }
-    });
-    disturb();
-    sender.join().unwrap();
-    assert_eq!(receiver.join().unwrap(), length);
-}
-
-/// A link of 40 Mbit/s and 20 ms, and a connection over it that carries a pattern.
-fn over_a_link(name: &str, length: u64, disturb: impl FnOnce()) {
-    let emulator = link(4e7, ms(10), 150_000, 1);
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    let unconnected = emulator.senders().run(|| socket(from, name)).unwrap();
-    transfer(|| unconnected.connect(Some(from), to).unwrap(), listener, length, disturb);
-}
+use support::transfer::{fallbacks, ms, over, over_a_link, transfer, until};
+use support::{Flow, Own, cannot_run, emulator, info, link, shipped, socket};
 
 #[test]
 fn a_flow_is_driven_by_the_policy() {
@@ -127,73 +64,6 @@ fn a_flow_outlives_its_controller() {
         Attachment::detach(&own.place).unwrap();
         until("the change to CUBIC", || fallbacks(&attached.counters().unwrap(), intf::REASON_DETACHED) == 1);
     });
-}
-
-#[test]
-fn flows_of_an_agent_outlive_it_and_come_back() {
-    if cannot_run() {
-        return;
-    }
-    let own = Own::new();
-    let attached = Attachment::attach(&own.place, &shipped("astraea"), Decider::Agent).unwrap();
-    let policy = shipped_policy("astraea");
-    let work = |until_silent: u64| {
-        let ending = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let serving = scope.spawn(|| agent::answer(&attached, &policy, &ending));
-            let before = attached.counters().unwrap().actions;
-            until("actions", || attached.counters().unwrap().actions > before + until_silent);
-            ending.store(true, std::sync::atomic::Ordering::Relaxed);
-            serving.join().unwrap().unwrap();
-        });
-    };
-    over_a_link(own.name(), 16_000_000, || {
-        work(10);
-        // As after a kill: nobody answers any more.
-        until("the change to CUBIC", || fallbacks(&attached.counters().unwrap(), intf::REASON_SILENT) > 0);
-        let returns = attached.counters().unwrap().returns;
-        work(5);
-        assert!(attached.counters().unwrap().returns > returns, "the agent is back");
-    });
-    assert_eq!(attached.counters().unwrap().decisions, 0, "the kernel does not decide");
-}
-
-#[test]
-fn flows_of_an_agent_that_asks_a_service_outlive_the_service() {
-    if cannot_run() {
-        return;
-    }
-    let own = Own::new();
-    let attached = Attachment::attach(&own.place, &shipped("astraea"), Decider::Agent).unwrap();
-    let policy = shipped_policy("astraea");
-    let directory = std::env::temp_dir().join(format!("{}_serve", own.name()));
-    std::fs::create_dir(&directory).unwrap();
-    let address = Address::Unix(directory.join("serve.sock"));
-    let (service, control) = Service::bind(Config::new(Source::new("astraea"), vec![address.clone()])).unwrap();
-    let running = std::thread::spawn(move || service.run());
-    let mut client = Client::new(address, None, ms(15), AgentConfig::of(policy.metadata()));
-    client.wait(ms(5000)).unwrap();
-    client.check_policy("astraea", &policy).unwrap();
-    let ending = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let asking = scope.spawn(|| {
-            agent::ask(&attached, &policy, &mut client, &ending).unwrap();
-            client.counts()
-        });
-        over_a_link(own.name(), 16_000_000, || {
-            let actions = || attached.counters().unwrap().actions;
-            until("actions", || actions() > 20);
-            control.stop();
-            let before = actions();
-            until("actions without the service", || actions() > before + 20);
-        });
-        ending.store(true, std::sync::atomic::Ordering::Relaxed);
-        let counts = asking.join().unwrap();
-        assert!(counts.answered > 0 && counts.ruled > 0, "{counts:?}");
-    });
-    running.join().unwrap().unwrap();
-    let _ = std::fs::remove_dir_all(directory);
-    assert_eq!(attached.counters().unwrap().decisions, 0, "the kernel does not decide");
 }
 
 #[test]
@@ -287,6 +157,52 @@ fn a_reader_that_stops_and_one_that_resets() {
 }
 
 #[test]
+fn a_timeout_in_an_outage_and_the_way_back() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    // Nothing passes for a second.
+    let pieces = [(0, 4e7), (600_000_000, 0.0), (1_600_000_000_u64, 4e7)];
+    let rate = json!({"schedule": pieces, "repeat_ns": 0});
+    let emulator = emulator(
+        json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 150_000}}),
+        1,
+    );
+    over(&emulator, own.name(), 6_000_000, || {});
+    let counters = attached.counters().unwrap();
+    assert!(counters.timeouts > 0, "{counters:?}");
+    assert_eq!(counters.fallbacks, [0; 6], "silence is no reason to leave the policy");
+}
+
+#[test]
+fn marks_instead_of_losses() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let queue = json!({"kind": "codel", "target_ns": 1_000_000, "interval_ns": 20_000_000, "ecn": true});
+    let rate = json!({"constant": 4e7});
+    for (ecn, name) in [("1", "with"), ("0", "without")] {
+        let emulator = emulator(
+            json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 600_000}, "queue": queue}),
+            1,
+        );
+        for namespace in [emulator.senders(), emulator.receivers()] {
+            namespace.sysctl("ipv4/tcp_ecn", ecn).unwrap();
+        }
+        over(&emulator, own.name(), 6_000_000, || {});
+        let mut report = emulator.stop();
+        let stats = report.link_stats(0);
+        assert_eq!(stats.marked > 0, ecn == "1", "{name} ECN: {stats:?}");
+        assert_eq!(stats.dropped > 0, ecn == "0", "{name} ECN: {stats:?}");
+    }
+    assert_eq!(attached.counters().unwrap().fallbacks, [0; 6]);
+}
+
+#[test]
 fn a_pause_makes_the_window_start_again() {
     if cannot_run() {
         return;
@@ -315,32 +231,34 @@ fn a_pause_makes_the_window_start_again() {
     drop(attached);
 }
 
-/// Short connections, one after the other.
-const COUNT: u64 = 500;
+/// Short connections, one after the other: `CONNECTIONS=5000 cargo test -p astraea-kernel many_short` for a long burst.
+fn connections() -> u64 {
+    std::env::var("CONNECTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
+}
 
 #[test]
 fn many_short_connections() {
     if cannot_run() {
         return;
     }
-    let own = Own::new();
+    let (own, count) = (Own::new(), connections());
     let attached = own.attach("astraea");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
-        for _ in 0..COUNT {
+        for _ in 0..count {
             let (mut stream, _) = listener.accept().unwrap();
             let mut text = Vec::new();
             stream.read_to_end(&mut text).unwrap();
             assert_eq!(text.len(), 3000);
         }
     });
-    for _ in 0..COUNT {
+    for _ in 0..count {
         let mut stream = socket(to, own.name()).unwrap().connect(None, to).unwrap();
         stream.write_all(&[7; 3000]).unwrap();
     }
     server.join().unwrap();
     until("all flows to go", || attached.flows().unwrap().is_empty());
     let counters = attached.counters().unwrap();
-    assert!(counters.opened >= COUNT && counters.failed == 0, "{counters:?}");
+    assert!(counters.opened >= count && counters.failed == 0, "{counters:?}");
 }

@@ -4,24 +4,36 @@
 //! its products overflows. Features have 15 bits and a sign, activations 14, which leaves more for the weights, whose
 //! rounding counts most. Each activation has a scale of its own too, from the largest that [`calibration`] states give;
 //! beyond it, it saturates.
+//!
+//! That is not enough for a network that is steep: policies of the papers' form go from -1 to 1 within a thousandth of a
+//! feature's range, and a state that is rounded across such a step gets another answer. They are *wide*: 64-bit sums, 31
+//! bits for weights, 25 for what they are multiplied by. That takes twice the time where a narrow network computes two
+//! sums at once.
 
 use crate::backlog::{self, Signals};
 use crate::{Activation, BacklogState, Form, Network, state};
 
-/// Largest feature.
-pub const FEATURE: i32 = 32767;
+/// Largest numbers of a kind of network.
+struct Width {
+    feature: i32,
+    activation: i32,
+    /// Of the sizes of an output's weights, the sum.
+    weights: f64,
+    /// How far activations may exceed the largest one that was seen before they saturate.
+    margin: f64,
+}
 
-/// Largest activation of a hidden layer.
-pub const ACTIVATION: i32 = 16383;
+const NARROW: Width = Width { feature: 32767, activation: 16383, weights: SUM, margin: 1.25 };
+const WIDE: Width = Width { feature: (1 << 25) - 1, activation: (1 << 25) - 1, weights: SUM, margin: 8.0 };
 
-/// Largest sum of products.
+/// Largest number of 32 bits.
 const SUM: f64 = 2_147_483_647.0;
+
+/// Largest argument of tanh among the calibration states with which a network is not yet steep.
+const STEEP: f64 = 100.0;
 
 /// Bits below the point of the last sum, the argument of tanh.
 pub const OUTPUT_BITS: u32 = 20;
-
-/// How far activations may exceed the largest one that was seen before they saturate.
-const MARGIN: f64 = 1.25;
 
 /// States that activations are calibrated with.
 const CALIBRATION: usize = 4096;
@@ -55,6 +67,10 @@ pub struct FixedLayer {
 /// A network in integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixedNetwork {
+    /// Whether sums need 64 bits.
+    pub wide: bool,
+    /// Size of an input, at most.
+    pub most: i32,
     /// Units of each feature of a period in one.
     pub input_scale: Vec<u32>,
     /// The layers in the order of evaluation.
@@ -64,18 +80,23 @@ pub struct FixedNetwork {
 impl FixedNetwork {
     /// The network of a policy of this form in integers.
     pub fn new(network: &Network, form: Form) -> Self {
-        let input_scale = input_scale(form);
-        let largest = largest_activations(network, form);
+        let largest = largest_sums(network, form);
+        let wide = largest[network.layers().len() - 1][0] > STEEP;
+        let width = if wide { WIDE } else { NARROW };
+        let input_scale = input_scale(form, &width);
         let last = network.layers().len() - 1;
         // Before the first layer each feature has a scale of its own, which its weights take back.
         let mut scale_in: Vec<f64> = (0..network.inputs()).map(|i| scale(&input_scale, i)).collect();
         let layers = network.layers().iter().enumerate().map(|(index, layer)| {
             let is_last = index == last;
-            let largest_input = if index == 0 { FEATURE } else { ACTIVATION };
+            let largest_input = if index == 0 { width.feature } else { width.activation };
             let scale_out: Vec<f64> = if is_last {
                 vec![f64::from(1 << OUTPUT_BITS)]
             } else {
-                largest[index].iter().map(|most| f64::from(ACTIVATION) / (MARGIN * most).max(1e-3)).collect()
+                largest[index]
+                    .iter()
+                    .map(|most| f64::from(width.activation) / (width.margin * most).max(1e-3))
+                    .collect()
             };
             let rectified = layer.outputs().div_ceil(2);
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
@@ -83,21 +104,25 @@ impl FixedNetwork {
                 .map(|(output, (row, bias))| {
                     let bounds = match network.activation() {
                         _ if is_last => (i32::MIN, i32::MAX),
-                        Activation::Split if output >= rectified => (-ACTIVATION, 0),
-                        Activation::Relu | Activation::Split => (0, ACTIVATION),
+                        Activation::Split if output >= rectified => (-width.activation, 0),
+                        Activation::Relu | Activation::Split => (0, width.activation),
                     };
-                    unit(row, *bias, &scale_in, SUM / f64::from(largest_input), scale_out[output], bounds)
+                    if wide {
+                        wide_unit(row, *bias, &scale_in, scale_out[output], bounds)
+                    } else {
+                        unit(row, *bias, &scale_in, SUM / f64::from(largest_input), scale_out[output], bounds)
+                    }
                 })
                 .unzip();
             scale_in = scale_out;
             FixedLayer { inputs: layer.inputs, weights: weights.concat(), units }
         });
-        Self { input_scale, layers: layers.collect() }
+        Self { wide, most: width.feature, input_scale, layers: layers.collect() }
     }
 
     /// A state in integers.
     pub fn state(&self, state: &[f32]) -> Vec<i32> {
-        let limit = f64::from(FEATURE);
+        let limit = f64::from(self.most);
         let number = |(i, value): (usize, &f32)| f64::from(*value) * scale(&self.input_scale, i);
         state.iter().enumerate().map(|value| number(value).round().clamp(-limit, limit) as i32).collect()
     }
@@ -131,11 +156,12 @@ impl Unit {
     }
 }
 
-/// Units of each feature in one: as many as its range leaves, and 4096 (up to 8) where it has no bounds.
-fn input_scale(form: Form) -> Vec<u32> {
+/// Units of each feature in one: as many as its range leaves, and an eighth where it has no bounds.
+fn input_scale(form: Form, width: &Width) -> Vec<u32> {
+    let units = |range: f32| (f64::from(width.feature) / f64::from(range)) as u32;
     match form {
-        Form::Paper => state::FEATURES.iter().map(|feature| (FEATURE as f32 / feature.bounds().1) as u32).collect(),
-        Form::Pure | Form::Guided => vec![4096; backlog::FEATURES.len()],
+        Form::Paper => state::FEATURES.iter().map(|feature| units(feature.bounds().1)).collect(),
+        Form::Pure | Form::Guided => vec![units(8.0).next_power_of_two(); backlog::FEATURES.len()],
     }
 }
 
@@ -165,19 +191,36 @@ fn unit(
     (weights, Unit { bias, scale: (factor * shift.exp2()).round() as i32, shift: shift as u32, low, high })
 }
 
-/// The largest size of each activation over the [`calibration`] states, layer by layer.
-fn largest_activations(network: &Network, form: Form) -> Vec<Vec<f64>> {
+/// The same for a wide network, whose weights have bits to spare: scaled so that the factor is a power of two.
+fn wide_unit(row: &[f32], bias: f32, scale_in: &[f64], scale_out: f64, (low, high): (i32, i32)) -> (Vec<i32>, Unit) {
+    let row: Vec<f64> = row.iter().zip(scale_in).map(|(weight, scale)| f64::from(*weight) / scale).collect();
+    let total: f64 = row.iter().map(|weight| weight.abs()).sum();
+    let shift = (WIDE.weights / (2.0 * total * scale_out)).log2().floor().clamp(0.0, 24.0);
+    let scale = scale_out * shift.exp2();
+    let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
+    // Weights of 31 bits times inputs of 25 leave six bits: a sum and its bias fit.
+    let bias = (f64::from(bias) * scale).round().clamp(-1e18, 1e18) as i64;
+    (weights, Unit { bias, scale: 1, shift: shift as u32, low, high })
+}
+
+/// The largest size of each activation, and of the last sum, over the [`calibration`] states, layer by layer.
+fn largest_sums(network: &Network, form: Form) -> Vec<Vec<f64>> {
     let mut largest: Vec<_> = network.layers().iter().map(|layer| vec![0.0_f64; layer.outputs()]).collect();
     for index in 0..CALIBRATION as u64 {
         let mut x: Vec<f64> = calibration(form, index).into_iter().map(f64::from).collect();
-        for (layer, largest) in network.layers().iter().zip(&mut largest) {
+        for (index, (layer, largest)) in network.layers().iter().zip(&mut largest).enumerate() {
+            let is_last = index + 1 == network.layers().len();
             let rectified = layer.outputs().div_ceil(2);
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
             x = rows
                 .map(|(output, (row, bias))| {
                     let sum: f64 = row.iter().zip(&x).map(|(w, x)| f64::from(*w) * x).sum::<f64>() + f64::from(*bias);
                     let negative = network.activation() == Activation::Split && output >= rectified;
-                    if negative { sum.min(0.0) } else { sum.max(0.0) }
+                    match (is_last, negative) {
+                        (true, _) => sum,
+                        (false, true) => sum.min(0.0),
+                        (false, false) => sum.max(0.0),
+                    }
                 })
                 .collect();
             for (most, value) in largest.iter_mut().zip(&x) {
@@ -262,9 +305,7 @@ mod tests {
             let path = format!("{}/../../python/astraea/models/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
             let policy = Policy::load(path.as_ref()).unwrap();
             let (mean, most) = difference(policy.network(), policy.metadata().form, 5000);
-            // In the papers' form policies jump from one end to the other within a thousandth of a feature's range.
-            let bound = if policy.metadata().form == Form::Paper { 1.0 } else { 0.05 };
-            assert!(mean < 0.005 && most < bound, "{name}: mean {mean}, largest {most}");
+            assert!(mean < 0.005 && most < 0.05, "{name}: mean {mean}, largest {most}");
         }
     }
 
@@ -281,7 +322,7 @@ mod tests {
         ];
         let network = Network::new(layers, Activation::Relu).unwrap();
         let fixed = FixedNetwork::new(&network, Form::Pure);
-        for (layer, limit) in fixed.layers.iter().zip([FEATURE, ACTIVATION]) {
+        for (layer, limit) in fixed.layers.iter().zip([NARROW.feature, NARROW.activation]) {
             for row in layer.weights.chunks_exact(layer.inputs) {
                 let total: i64 = row.iter().map(|weight| i64::from(weight.abs())).sum();
                 assert!(total * i64::from(limit) < 1 << 31, "{total}");

@@ -236,7 +236,7 @@ impl Flows {
             fs::write(ECN_SWITCH, switch).map_err(doing(ECN_SWITCH))?;
         }
         let to = plan.to.unwrap_or(self.plan.receiver);
-        match socket::connecting(plan.from, to, plan.scheme.kernel, plan.rate) {
+        match socket::connecting(plan.from, to, &plan.scheme.kernel, plan.rate) {
             Ok(socket) => {
                 let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
                 self.epoll

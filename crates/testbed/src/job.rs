@@ -4,10 +4,11 @@
 mod quic;
 
 use astraea_cc::{MILLISECOND, MSS, Nanos};
+use astraea_policy::Policy;
 use astraea_sim::{AckConfig, Config, FlowConfig};
 use serde_json::Value;
 
-use crate::scheme::{self, KernelScheme};
+use crate::scheme::{self, Chosen};
 use crate::service::Service;
 
 /// Longest time that Linux holds an acknowledgement back for a second segment on paths faster than 40 ms
@@ -28,7 +29,7 @@ pub enum Traffic {
 #[derive(Clone, Debug)]
 pub enum Schemes {
     /// For [`Traffic::Tcp`].
-    Kernel(Vec<&'static KernelScheme>),
+    Kernel(Vec<Chosen>),
     /// For [`Traffic::Quic`].
     Quic(Vec<astraea_quic::Scheme>),
 }
@@ -105,9 +106,14 @@ fn take_scheme(index: usize, flow: &mut Value) -> Result<Value, Refusal> {
     taken.ok_or_else(|| Refusal::flow(index, "scheme: missing"))
 }
 
-fn kernel_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme, Refusal> {
+/// `{"name"}` of a scheme that the kernel has or `{"policy"}` with the path of a file.
+fn kernel_scheme(index: usize, flow: &mut Value) -> Result<Chosen, Refusal> {
     let wrong = |what: &str| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
+    if let Some(path) = taken.get("policy").and_then(Value::as_str) {
+        let policy = Policy::load(path.as_ref()).map_err(|error| wrong(&error.to_string()))?;
+        return Ok(Chosen::file(path, policy));
+    }
     let name = taken.get("name").and_then(Value::as_str).ok_or_else(|| wrong("name: missing, expected a string"))?;
     let known = scheme::find(name).ok_or_else(|| {
         let names: Vec<_> = scheme::SCHEMES.iter().map(|scheme| scheme.name).collect();
@@ -118,7 +124,7 @@ fn kernel_scheme(index: usize, flow: &mut Value) -> Result<&'static KernelScheme
             "the kernel's {name} takes no parameters; expected {name} alone, or the backend sim"
         )));
     }
-    Ok(known)
+    Ok(known.into())
 }
 
 /// Says what Linux does not do for a single connection.
@@ -170,8 +176,11 @@ mod tests {
     fn what_the_kernel_cannot_do_is_one_line() {
         assert_eq!(
             refusal(r#""scheme": {"name": "vegas"}"#),
-            "flows[0].scheme: no kernel has vegas; expected one of cubic, newreno, bbr, astraea, or the backend sim"
+            "flows[0].scheme: no kernel has vegas; expected one of cubic, newreno, bbr, astraea, astraea-pure, \
+             astraea-paper, or the backend sim"
         );
+        let missing = refusal(r#""scheme": {"policy": "/nowhere.safetensors"}"#);
+        assert!(missing.starts_with("flows[0].scheme: /nowhere.safetensors: "), "{missing}");
         assert!(refusal(r#""scheme": {"name": "cubic", "params": {"hystart": 0}}"#).contains("takes no parameters"));
         let cubic = |rest: &str| refusal(&format!(r#""scheme": {{"name": "cubic"}}, {rest}"#));
         assert!(cubic(r#""ack": {"every": 3}"#).starts_with("flows[0].ack.every: the kernel cannot"));

@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use astraea_cc::Nanos;
 use astraea_sim::SourceConfig;
 
-use crate::scheme::KernelScheme;
+use crate::scheme::Chosen;
 
 /// One flow between two addresses. Times in ns since the trial began.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Its congestion control.
-    pub scheme: &'static KernelScheme,
+    pub scheme: Chosen,
     /// Address that it sends from; no two flows have the same.
     pub from: Ipv4Addr,
     /// Where it sends to; `None`: to the receiver of all flows.

@@ -16,7 +16,7 @@ use crate::job::{Job, Schemes};
 use crate::plan::{FlowPlan, Plan};
 use crate::quic;
 use crate::quickack;
-use crate::scheme::{self, KernelScheme};
+use crate::scheme::{self, Chosen};
 
 /// Port that the receiver listens on.
 pub(crate) const PORT: u16 = 5001;
@@ -44,9 +44,9 @@ pub enum TrialError {
     )]
     Scheme {
         /// In `--cc`.
-        name: &'static str,
+        name: String,
         /// In the kernel.
-        kernel: &'static str,
+        kernel: String,
         /// A command.
         fix: &'static str,
     },
@@ -97,8 +97,10 @@ impl Payload {
 pub fn check(job: &Job) -> Result<(), TrialError> {
     let Schemes::Kernel(schemes) = &job.schemes else { return Ok(()) };
     let available = scheme::available();
-    match schemes.iter().find(|scheme| !available.contains(scheme.kernel)) {
-        Some(scheme) => Err(TrialError::Scheme { name: scheme.name, kernel: scheme.kernel, fix: scheme.fix }),
+    match schemes.iter().find(|scheme| !available.contains(&scheme.kernel)) {
+        Some(Chosen { name, kernel, fix, .. }) => {
+            Err(TrialError::Scheme { name: name.clone(), kernel: kernel.clone(), fix })
+        }
         None => Ok(()),
     }
 }
@@ -136,7 +138,7 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
 /// Runs the flows as TCP connections. The calling thread ends up in the senders' network namespace.
 fn tcp(
     job: &Job,
-    schemes: &[&'static KernelScheme],
+    schemes: &[Chosen],
     seed: u64,
     emulator: &Emulator,
     cancel: &AtomicBool,
@@ -182,12 +184,12 @@ fn route(flow: &FlowConfig) -> Route {
 }
 
 /// What the two ends have to do. All flows go to one listener, at the address of the first flow's receiver.
-fn plan(job: &Job, schemes: &[&'static KernelScheme], seed: u64) -> Plan {
+fn plan(job: &Job, schemes: &[Chosen], seed: u64) -> Plan {
     let config = &job.config;
     let flows = config.flows.iter().zip(schemes).enumerate().map(|(index, (flow, scheme))| {
         let (_, back) = one_way_delays(config, flow);
         FlowPlan {
-            scheme,
+            scheme: scheme.clone(),
             from: sender_address(index),
             to: None,
             start: flow.start_ns,

@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 
 fn flow(index: u8, source: SourceConfig) -> FlowPlan {
     FlowPlan {
-        scheme: scheme::find("cubic").unwrap(),
+        scheme: scheme::find("cubic").unwrap().into(),
         from: Ipv4Addr::new(127, 0, 1, index),
         to: None,
         start: 20 * MS,

@@ -54,14 +54,22 @@ class Kernel:
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the kernel cannot do; `where` names the scenario."""
         for flow in trial.flows:
-            if flow.scheme.factory is not None or flow.scheme.policy is not None:
-                kind = "a scheme in a file" if flow.scheme.policy is not None else "a controller written in Python"
-                raise UserError(f"--cc {flow.scheme.label}: {kind} runs in the simulator only; expected --backend sim")
+            if isinstance(flow.scheme.policy, _native.RemyTable):
+                kind = "a rule table does not run in the kernel"
+                raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim or quic")
+            if flow.scheme.factory is not None:
+                kind = "a controller written in Python runs in the simulator only"
+                raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim")
         self._ask(trial, where, "--check")
 
     def config(self, trial: Resolved) -> dict[str, Any]:
-        """What `astraead trial` reads."""
-        return trial.config
+        """What `astraead trial` reads: a policy or rule table in a file is named by its path."""
+        flows = [dict(flow) for flow in trial.config["flows"]]
+        for flow, plan in zip(flows, trial.flows, strict=True):
+            if plan.scheme.policy is not None:
+                kind = "table" if isinstance(plan.scheme.policy, _native.RemyTable) else "policy"
+                flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
+        return {**trial.config, "flows": flows}
 
     def run(self, trial: Resolved) -> dict[str, Any]:
         """Run a trial, and once more if it was unfaithful; the more faithful result counts."""
@@ -146,14 +154,9 @@ class Quic(Kernel):
         self._ask(trial, where, "--check")
 
     def config(self, trial: Resolved) -> dict[str, Any]:
-        """The simulator's configuration, in which a policy or rule table in a file is named by its path."""
-        flows = [dict(flow) for flow in trial.config["flows"]]
-        for flow, plan in zip(flows, trial.flows, strict=True):
-            if plan.scheme.policy is not None:
-                kind = "table" if isinstance(plan.scheme.policy, _native.RemyTable) else "policy"
-                flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
+        """What `astraead trial` reads, with the service if there is one."""
         decide = {} if self._decide is None else {"decide": self._decide}
-        return {**trial.config, "flows": flows, **decide}
+        return {**super().config(trial), **decide}
 
 
 def read(answer: bytes) -> dict[str, Any]:

@@ -144,7 +144,7 @@ fn examine() -> Result<Findings, Failure> {
     let available = scheme::available();
     let schemes: Vec<_> = scheme::SCHEMES
         .iter()
-        .map(|scheme| entry(scheme, available.contains(scheme.kernel) || can_be_brought(scheme)))
+        .map(|scheme| entry(scheme, (!scheme.learned && available.contains(scheme.kernel)) || can_be_brought(scheme)))
         .collect();
     let mut checks = host::checks();
     checks.extend(links::checks());
@@ -165,9 +165,9 @@ fn examine() -> Result<Findings, Failure> {
     })
 }
 
-/// A trial registers `astraea` for itself.
+/// A trial registers policies for itself.
 fn can_be_brought(scheme: &KernelScheme) -> bool {
-    scheme.name == "astraea" && astraea_kernel::system::check().is_ok()
+    scheme.learned && astraea_kernel::system::check().is_ok()
 }
 
 fn entry(scheme: &KernelScheme, available: bool) -> SchemeEntry {

@@ -15,7 +15,7 @@
 #define LAYERS 4	/* layers of a network at most */
 #define WIDTH 256	/* inputs and outputs of a layer at most */
 #define UNITS 456	/* outputs of all layers at most: 256 + 128 + 64 + 8 */
-#define PAIRS 25856	/* pairs of weights at most: those of 40-256-128-64-8 */
+#define WEIGHTS 51712	/* numbers with weights at most: the weights of 40-256-128-64-8 */
 #define INTERFACE_MARK 0x61657274734121
 #define FLOWS 4096	/* slots of the agent */
 
@@ -41,15 +41,18 @@ struct layer {
 
 /*
  * Weights lie as [block of 8 outputs][input][pair of outputs]; a pair is w0 + w1 * 2^32. For each output the sum of the
- * sizes of its weights times the largest input is below 2^31, so no half of a sum overflows into the other.
+ * sizes of its weights times the largest input is below 2^31, so no half of a sum overflows into the other. In a wide
+ * network sums have 64 bits, and weights lie as [block of 4 outputs][input][output].
  */
 struct network {
 	__u32 layers;
 	__u32 inputs;
+	__u32 wide;
+	__s32 most;		/* size of an input, at most */
 	__u32 input_scale[8];	/* units of each feature in one */
 	struct layer layer[LAYERS];
 	struct unit unit[UNITS];
-	__s64 weight[PAIRS];
+	__s64 weight[WEIGHTS];
 };
 
 /* The law and the rules: crates/policy/src/agent/rules.rs says what each means. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The policy's network on integers. Two weights share a 64-bit number, so that one multiplication serves both. */
+/*
+ * The policy's network on integers. Two weights share a 64-bit number, so that one multiplication serves both; networks that
+ * are too steep for the 32 bits that this leaves a sum, the wide ones, have each weight alone.
+ */
 #ifndef ASTRAEA_NETWORK_H
 #define ASTRAEA_NETWORK_H
 
@@ -7,9 +10,9 @@
 #include "flow.h"
 
 /* The sum of a unit, scaled and bounded as its activation says. */
-static inline s32 activate(const struct unit *unit, s32 sum)
+static inline s32 activate(const struct unit *unit, s64 sum)
 {
-	s64 scaled = ((s64)sum + unit->bias) * unit->scale;
+	s64 scaled = (sum + unit->bias) * unit->scale;
 	u32 shift = unit->shift & 63;
 	s64 y = (scaled + (1ll << shift >> 1)) >> shift;
 
@@ -25,8 +28,8 @@ static inline void pair(const struct unit *unit, s32 *y, s64 sums)
 	y[1] = activate(unit + 1, (s32)((sums - low) >> 32));
 }
 
-/* Eight outputs of a layer from `x` to `y`. */
-static inline void block(const struct network *n, const s32 *x, s32 *y, u32 inputs, u32 weight, u32 unit)
+/* A layer's outputs from number `to` on, eight or, if the network is wide, four. */
+static inline void block(const struct network *n, const s32 *x, s32 *y, u32 inputs, u32 weight, u32 unit, u32 to)
 {
 	s64 a0 = 0, a1 = 0, a2 = 0, a3 = 0;
 	u32 i;
@@ -36,7 +39,7 @@ static inline void block(const struct network *n, const s32 *x, s32 *y, u32 inpu
 
 		OPAQUE(at);
 		OPAQUE(from);
-		if (at > PAIRS - 32 || from > WIDTH - 8)
+		if (at > WEIGHTS - 32 || from > WIDTH - 8)
 			break;
 		const s64 *w = &n->weight[at];
 		const s32 *input = &x[from];
@@ -50,34 +53,37 @@ static inline void block(const struct network *n, const s32 *x, s32 *y, u32 inpu
 		}
 	}
 	OPAQUE(unit);
-	if (unit > UNITS - 8)
+	OPAQUE(to);
+	if (unit > UNITS - 8 || to > WIDTH - 4)
 		return;
-	pair(&n->unit[unit], y, a0);
-	pair(&n->unit[unit + 2], y + 2, a1);
-	pair(&n->unit[unit + 4], y + 4, a2);
-	pair(&n->unit[unit + 6], y + 6, a3);
+	if (n->wide) {
+		y[to] = activate(&n->unit[unit], a0);
+		y[to + 1] = activate(&n->unit[unit + 1], a1);
+		y[to + 2] = activate(&n->unit[unit + 2], a2);
+		y[to + 3] = activate(&n->unit[unit + 3], a3);
+	} else if (to <= WIDTH - 8) {
+		pair(&n->unit[unit], &y[to], a0);
+		pair(&n->unit[unit + 2], &y[to + 2], a1);
+		pair(&n->unit[unit + 4], &y[to + 4], a2);
+		pair(&n->unit[unit + 6], &y[to + 6], a3);
+	}
 }
 
 /* Layer number `k`. */
 noinline int network_layer(const struct policy *p, struct agent *a, u32 k)
 {
 	const struct layer *l;
+	u32 b, size;
 	s32 *x, *y;
-	u32 b;
 
 	if (!p || !a)
 		return 0;
 	l = &p->network.layer[masked(k, LAYERS - 1)];
 	x = &a->x[masked(k, 1) * WIDTH];
 	y = &a->x[masked(k + 1, 1) * WIDTH];
-	times(b, l->outputs / 8) {
-		u32 to = b * 8;
-
-		OPAQUE(to);
-		if (to > WIDTH - 8)
-			break;
-		block(&p->network, x, &y[to], l->inputs, l->weights + b * 4 * l->inputs, l->units + to);
-	}
+	size = p->network.wide ? 4 : 8;
+	times(b, l->outputs / size)
+		block(&p->network, x, y, l->inputs, l->weights + b * 4 * l->inputs, l->units + b * size, b * size);
 	return 0;
 }
 

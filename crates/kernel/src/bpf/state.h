@@ -10,10 +10,10 @@
 #define PAPER_FEATURES 8
 #define SLOWEST 655		/* .01 packets/s in Q16 */
 
-/* A feature (Q24, size below 2^9) as the network takes it. */
-static inline s32 encoded(s64 value, u32 scale)
+/* Feature number `i` (Q24, size below 2^9) as the network takes it. */
+static inline s32 encoded(const struct network *n, u32 i, s64 value)
 {
-	return (s32)bounded((value * scale + (1 << 23)) >> 24, -32767, 32767);
+	return (s32)bounded((value * n->input_scale[i] + (1 << 23)) >> 24, -(s64)n->most, n->most);
 }
 
 /* Moves `features` numbers in as the newest of PERIODS; the first ones stand for those before them too if `repeat`. */
@@ -37,22 +37,22 @@ static inline void push(struct agent *a, const s32 *newest, u32 features, bool r
 noinline int push_backlog(const struct policy *p, struct agent *a)
 {
 	const struct signals *s;
-	const u32 *scale;
+	const struct network *n;
 	s32 f[BACKLOG_FEATURES];
 
 	if (!p || !a)
 		return 0;
 	s = &a->signals;
-	scale = p->network.input_scale;
+	n = &p->network;
 	/* 1 + ln(x / 1666.7) / 4 */
-	f[0] = encoded(Q24 + ((ln_q(max(s->rate, (u64)SLOWEST), 16) - 124463470) >> 2), scale[0]);
+	f[0] = encoded(n, 0, Q24 + ((ln_q(max(s->rate, (u64)SLOWEST), 16) - 124463470) >> 2));
 	/* ln(.2 + 20 q) */
-	f[1] = encoded(ln_q((u64)(Q30 / 5) + 20 * min(seconds_q30(s->ahead), 1ull << 50), 30), scale[1]);
+	f[1] = encoded(n, 1, ln_q((u64)(Q30 / 5) + 20 * min(seconds_q30(s->ahead), 1ull << 50), 30));
 	/* ln(.3 + x q) / 2 */
-	f[2] = encoded(ln_q((3ull << 20) / 10 + backlog_of(s, s->ahead), 20) >> 1, scale[2]);
-	f[3] = encoded(3 * (s64)root_q(s->loss, 24), scale[3]);
+	f[2] = encoded(n, 2, ln_q((3ull << 20) / 10 + backlog_of(s, s->ahead), 20) >> 1);
+	f[3] = encoded(n, 3, 3 * (s64)root_q(s->loss, 24));
 	/* ln(.05 + 1000 spread) / 2 */
-	f[4] = encoded(ln_q((u64)(Q30 / 20) + 1000 * min(seconds_q30(s->spread), 1ull << 50), 30) >> 1, scale[4]);
+	f[4] = encoded(n, 4, ln_q((u64)(Q30 / 20) + 1000 * min(seconds_q30(s->spread), 1ull << 50), 30) >> 1);
 	push(a, f, BACKLOG_FEATURES, true);
 	return 0;
 }
@@ -68,7 +68,7 @@ noinline int push_paper(const struct policy *policy, struct agent *a, const stru
 {
 	struct paper *p;
 	u64 loss, product, peak, window;
-	const u32 *scale;
+	const struct network *n;
 	s32 f[PAPER_FEATURES];
 	s64 limit = 20ll << 24;
 
@@ -76,7 +76,7 @@ noinline int push_paper(const struct policy *policy, struct agent *a, const stru
 		return 0;
 	p = &a->paper;
 	window = a->window;
-	scale = policy->network.input_scale;
+	n = &policy->network;
 	if (period->rtt_mean) {
 		p->throughput = ratio(min(period->acked, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
 		p->throughput_max = max(p->throughput_max, p->throughput);
@@ -88,17 +88,17 @@ noinline int push_paper(const struct policy *policy, struct agent *a, const stru
 		return 0;
 	loss = ratio(min(period->lost, 1ull << 33) * SECOND, max(period->length, 1ull), 16);
 	product = max(mul_shr(peak, seconds_q30(p->latency_min), 26), 1ull); /* packets, Q20 */
-	f[0] = encoded((s64)ratio(p->throughput, peak, 24), scale[0]);
+	f[0] = encoded(n, 0, (s64)ratio(p->throughput, peak, 24));
 	/* In bit/s above 10^5: Q16 packets of 8 mss bits. */
-	f[1] = encoded(five_decades(ln_q(peak * a->mss, 13), 193154837), scale[1]);
-	f[2] = encoded(min((s64)ratio(p->latency, p->latency_min, 24), limit), scale[2]);
+	f[1] = encoded(n, 1, five_decades(ln_q(peak * a->mss, 13), 193154837));
+	f[2] = encoded(n, 2, min((s64)ratio(p->latency, p->latency_min, 24), limit));
 	/* In s above 10^-4. */
-	f[3] = encoded(five_decades(ln_q(max(p->latency_min, 1ull), 0), 193154837), scale[3]);
-	f[4] = encoded(min((s64)ratio(min(window, 1ull << 39), product, 24), limit), scale[4]);
-	f[5] = encoded(min((s64)ratio(loss, peak, 24), (s64)Q24), scale[5]);
-	f[6] = encoded(min((s64)ratio(min(a->monitor.in_flight, 1ull << 19) << 20, max(window, 1ull), 24), 2ll << 24), scale[6]);
+	f[3] = encoded(n, 3, five_decades(ln_q(max(p->latency_min, 1ull), 0), 193154837));
+	f[4] = encoded(n, 4, min((s64)ratio(min(window, 1ull << 39), product, 24), limit));
+	f[5] = encoded(n, 5, min((s64)ratio(loss, peak, 24), (s64)Q24));
+	f[6] = encoded(n, 6, min((s64)ratio(min(a->monitor.in_flight, 1ull << 19) << 20, max(window, 1ull), 24), 2ll << 24));
 	/* Pacing in bytes/s: peak * mss are bytes/s in Q16. */
-	f[7] = encoded(min((s64)ratio(min(pacing, 1ull << 39) , max(peak * a->mss >> 16, 1ull), 24), limit), scale[7]);
+	f[7] = encoded(n, 7, min((s64)ratio(min(pacing, 1ull << 39) , max(peak * a->mss >> 16, 1ull), 24), limit));
 	push(a, f, PAPER_FEATURES, false);
 	return 0;
 }

@@ -1,6 +1,8 @@
 //! What tests of the controller share: whether they can run here, a controller of their own, and flows over a link.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod transfer;
+
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -166,12 +168,13 @@ impl Socket {
 
 /// A link of so many bit/s, a one-way delay and a buffer in bytes, for so many flows.
 pub(crate) fn link(rate: f64, delay: Duration, buffer: u64, flows: usize) -> Emulator {
-    let link = serde_json::json!({
-        "name": "link",
-        "rate": {"constant": rate},
-        "delay": {"constant": delay.as_nanos() as u64},
-        "limit": {"bytes": buffer},
-    });
+    let (rate, delay) =
+        (serde_json::json!({"constant": rate}), serde_json::json!({"constant": delay.as_nanos() as u64}));
+    emulator(serde_json::json!({"name": "link", "rate": rate, "delay": delay, "limit": {"bytes": buffer}}), flows)
+}
+
+/// A link as a scenario has it, for so many flows.
+pub(crate) fn emulator(link: serde_json::Value, flows: usize) -> Emulator {
     let links = vec![serde_json::from_value(link).unwrap()];
     let routes = vec![Route { path: vec![0], ..Route::default() }; flows];
     Emulator::start(Config { links, routes, ..Config::default() }).unwrap()
