@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from astraea import host
+from astraea import host, models
 from astraea.cli import main
 from astraea.errors import UserError
 from astraea.eval import kernel, registry
@@ -36,6 +36,8 @@ def _obstacle() -> str | None:
 
 
 real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here: {_obstacle()}")
+
+TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
 COMMAND = str(Path(sys.executable).with_name("astraea"))
 
@@ -245,6 +247,31 @@ def test_what_the_kernel_cannot_do_is_one_line(astraea: Run, arguments: list[str
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"astraea: {message}")
     assert not Path("out").exists()
+
+
+def _controller_obstacle() -> str | None:
+    listed = registry.backends()["astraea"]["kernel"]
+    return _obstacle() or listed
+
+
+@pytest.mark.skipif(_controller_obstacle() is not None, reason=f"no policies here: {_controller_obstacle()}")
+def test_policies_decide_in_the_kernel(astraea: Run) -> None:
+    shutil.copy(models.path("astraea"), "mine.safetensors")
+    schemes = "astraea-pure,astraea-paper,mine.safetensors"
+    late = ("--max-lateness", "10s")
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", schemes, *late, "-q", "--no-report")
+    assert (status, err) == (0, "")
+    trials = _results()["trials"]
+    assert [trial["cc"] for trial in trials] == ["astraea-pure", "astraea-paper", "mine.safetensors"]
+    assert all(flow["delivered_bytes"] > 500_000 for trial in trials for flow in trial["flows"])
+
+
+@real
+def test_rule_tables_do_not_run_in_the_kernel(astraea: Run) -> None:
+    shutil.copy(TABLE, "mine.dna")
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", "mine.dna")
+    assert status == 2
+    assert err == ("astraea: --cc mine.dna: a rule table does not run in the kernel; expected --backend sim or quic\n")
 
 
 @real

@@ -5,10 +5,10 @@
 //! rounding counts most. Each activation has a scale of its own too, from the largest that [`calibration`] states give;
 //! beyond it, it saturates.
 //!
-//! That is not enough for a network that is steep: policies of the papers' form go from -1 to 1 within a thousandth of a
-//! feature's range, and a state that is rounded across such a step gets another answer. They are *wide*: 64-bit sums, 31
-//! bits for weights, 25 for what they are multiplied by. That takes twice the time where a narrow network computes two
-//! sums at once.
+//! That is not enough for policies of the papers' form: they go from -1 to 1 within a thousandth of a feature's range, and a
+//! state that is rounded across such a step gets another answer. They are *wide*: 64-bit sums, 31 bits for weights, 25 for
+//! what they are multiplied by, and a layer's activations share one scale, so that a unit that hardly ever wakes does not
+//! saturate when it does. That takes twice the time, for a narrow network computes two sums at once.
 
 use crate::backlog::{self, Signals};
 use crate::{Activation, BacklogState, Form, Network, state};
@@ -28,9 +28,6 @@ const WIDE: Width = Width { feature: (1 << 25) - 1, activation: (1 << 25) - 1, w
 
 /// Largest number of 32 bits.
 const SUM: f64 = 2_147_483_647.0;
-
-/// Largest argument of tanh among the calibration states with which a network is not yet steep.
-const STEEP: f64 = 100.0;
 
 /// Bits below the point of the last sum, the argument of tanh.
 pub const OUTPUT_BITS: u32 = 20;
@@ -80,8 +77,8 @@ pub struct FixedNetwork {
 impl FixedNetwork {
     /// The network of a policy of this form in integers.
     pub fn new(network: &Network, form: Form) -> Self {
-        let largest = largest_sums(network, form);
-        let wide = largest[network.layers().len() - 1][0] > STEEP;
+        let largest = largest_activations(network, form);
+        let wide = form == Form::Paper;
         let width = if wide { WIDE } else { NARROW };
         let input_scale = input_scale(form, &width);
         let last = network.layers().len() - 1;
@@ -93,10 +90,10 @@ impl FixedNetwork {
             let scale_out: Vec<f64> = if is_last {
                 vec![f64::from(1 << OUTPUT_BITS)]
             } else {
-                largest[index]
-                    .iter()
-                    .map(|most| f64::from(width.activation) / (width.margin * most).max(1e-3))
-                    .collect()
+                let of_layer = largest[index].iter().copied().fold(0.0, f64::max);
+                let most = |own: &f64| if wide { of_layer } else { *own };
+                let scale = |own| f64::from(width.activation) / (width.margin * most(own)).max(1e-3);
+                largest[index].iter().map(scale).collect()
             };
             let rectified = layer.outputs().div_ceil(2);
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
@@ -203,24 +200,19 @@ fn wide_unit(row: &[f32], bias: f32, scale_in: &[f64], scale_out: f64, (low, hig
     (weights, Unit { bias, scale: 1, shift: shift as u32, low, high })
 }
 
-/// The largest size of each activation, and of the last sum, over the [`calibration`] states, layer by layer.
-fn largest_sums(network: &Network, form: Form) -> Vec<Vec<f64>> {
+/// The largest size of each activation over the [`calibration`] states, layer by layer.
+fn largest_activations(network: &Network, form: Form) -> Vec<Vec<f64>> {
     let mut largest: Vec<_> = network.layers().iter().map(|layer| vec![0.0_f64; layer.outputs()]).collect();
     for index in 0..CALIBRATION as u64 {
         let mut x: Vec<f64> = calibration(form, index).into_iter().map(f64::from).collect();
-        for (index, (layer, largest)) in network.layers().iter().zip(&mut largest).enumerate() {
-            let is_last = index + 1 == network.layers().len();
+        for (layer, largest) in network.layers().iter().zip(&mut largest) {
             let rectified = layer.outputs().div_ceil(2);
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
             x = rows
                 .map(|(output, (row, bias))| {
                     let sum: f64 = row.iter().zip(&x).map(|(w, x)| f64::from(*w) * x).sum::<f64>() + f64::from(*bias);
                     let negative = network.activation() == Activation::Split && output >= rectified;
-                    match (is_last, negative) {
-                        (true, _) => sum,
-                        (false, true) => sum.min(0.0),
-                        (false, false) => sum.max(0.0),
-                    }
+                    if negative { sum.min(0.0) } else { sum.max(0.0) }
                 })
                 .collect();
             for (most, value) in largest.iter_mut().zip(&x) {

@@ -190,6 +190,18 @@ pub(crate) struct Flow {
 impl Flow {
     /// Sends from `start` to `stop` after now, as flow number `index` of the link.
     pub(crate) fn start(emulator: &Emulator, index: usize, name: &str, start: Duration, stop: Duration) -> Self {
+        Self::prepared(emulator, index, name, start, stop, || {})
+    }
+
+    /// The same with a sender's thread that does something first.
+    pub(crate) fn prepared(
+        emulator: &Emulator,
+        index: usize,
+        name: &str,
+        start: Duration,
+        stop: Duration,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let to = SocketAddr::from((receiver_address(index), 5001));
         let from = SocketAddr::from((sender_address(index), 0));
         let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
@@ -209,6 +221,7 @@ impl Flow {
             }
         });
         let sender = std::thread::spawn(move || {
+            first();
             std::thread::sleep(start);
             let mut stream = unconnected.connect(Some(from), to)?;
             let data = vec![0x5a; 1 << 16];
