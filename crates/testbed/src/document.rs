@@ -166,7 +166,8 @@ fn emulation(trial: &Trial) -> Value {
     let report = &trial.report;
     let late = |share: f64| report.lateness.quantile(share).map(f64::round);
     json!({
-        "problems": report.problems(),
+        "problems": trial.problems(),
+        "held_up_ns": trial.held_up,
         "lateness_p50_ns": late(0.5),
         "lateness_p99_ns": late(0.99),
         "lateness_p999_ns": late(0.999),

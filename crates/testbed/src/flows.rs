@@ -29,6 +29,14 @@ const ECN_SWITCH: &str = "/proc/sys/net/ipv4/tcp_ecn";
 /// Longest wait before the cancel flag is looked at.
 const LOOK_EVERY_MS: u8 = 50;
 
+/// The thread has real-time priority: after so much work in ns without a pause …
+const MOST_WORK: Nanos = 9_000_000;
+/// … the others have this long.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A wait of this length in ns was a pause.
+const REST: Nanos = 20_000;
+
 /// What is due at a time; in this order if at the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
@@ -94,6 +102,16 @@ pub struct Flows {
     room: Vec<u8>,
     /// Of the monotonic clock when the trial begins.
     zero: i128,
+    /// Longest time for which nothing was looked after, in ns.
+    held_up: i128,
+}
+
+/// What became of the flows.
+pub struct Outcome {
+    /// One for each flow.
+    pub flows: Vec<FlowOutcome>,
+    /// Longest time in ns for which they were not looked after, because the machine was busy with something else.
+    pub held_up: Nanos,
 }
 
 impl Flows {
@@ -124,6 +142,7 @@ impl Flows {
             unfinished: Vec::new(),
             room: vec![0; 1 << 20],
             zero: 0,
+            held_up: 0,
             plan,
         })
     }
@@ -138,7 +157,7 @@ impl Flows {
     ///
     /// # Errors
     /// If the kernel refuses what a trial cannot do without. A flow that fails is not an error; its outcome says so.
-    pub fn run(mut self, zero: Nanos, cancel: &AtomicBool) -> Result<Vec<FlowOutcome>, FlowsError> {
+    pub fn run(mut self, zero: Nanos, cancel: &AtomicBool) -> Result<Outcome, FlowsError> {
         self.zero = i128::from(zero);
         self.due.push(Reverse((i128::from(self.plan.slot), Due::Sample)));
         for (index, flow) in self.plan.flows.iter().enumerate() {
@@ -151,15 +170,24 @@ impl Flows {
         }
         let end = i128::from(self.plan.duration);
         let mut events = vec![EpollEvent::empty(); 256];
+        let mut rested = clock::now();
         while self.since() < end && !cancel.load(Ordering::Relaxed) {
             self.fire()?;
             self.arm(end)?;
             let patience = if self.unfinished.is_empty() { LOOK_EVERY_MS } else { 0 };
+            let waiting = clock::now();
             let count = match self.epoll.wait(&mut events, EpollTimeout::from(patience)) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => 0,
                 Err(error) => return Err(doing("epoll")(error)),
             };
+            let now = clock::now();
+            if now - waiting > REST {
+                rested = now;
+            } else if now - rested > MOST_WORK {
+                std::thread::sleep(PAUSE);
+                rested = clock::now();
+            }
             for event in &events[..count] {
                 self.on_event(Token::of(event.data()))?;
             }
@@ -173,7 +201,8 @@ impl Flows {
             flow.sample(slots - 1);
             flow.abort();
         }
-        Ok(self.each.into_iter().map(|flow| flow.outcome(now)).collect())
+        let flows = self.each.into_iter().map(|flow| flow.outcome(now)).collect();
+        Ok(Outcome { flows, held_up: Nanos::try_from(self.held_up).unwrap_or(0) })
     }
 
     /// Time since the trial began, negative before.
@@ -198,6 +227,7 @@ impl Flows {
             self.due.pop();
             match due {
                 Due::Sample => {
+                    self.held_up = self.held_up.max(self.since() - at);
                     // Samples that are late belong to the slot in which they are taken.
                     let slot = self.slot().max(1) - 1;
                     for flow in self.each.iter_mut().filter(|flow| !flow.is_over()) {

@@ -18,6 +18,7 @@ mod flow;
 mod flows;
 mod job;
 mod plan;
+mod priority;
 mod quic;
 mod quickack;
 pub mod scheme;
@@ -27,7 +28,7 @@ mod tcp_info;
 pub mod trial;
 
 pub use flow::FlowOutcome;
-pub use flows::{Flows, FlowsError};
+pub use flows::{Flows, FlowsError, Outcome};
 pub use job::{Job, Refusal, Schemes, Traffic};
 pub use plan::{FlowPlan, Plan};
 pub use service::Service;

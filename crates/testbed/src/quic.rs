@@ -10,18 +10,14 @@ use astraea_emu::{Emulator, Namespace, receiver_address, sender_address};
 use astraea_quic::Scheme;
 use astraea_quic::transfer::{self, FlowPlan, Outcome, Plan};
 
-use nix::libc;
-
 use crate::clock;
 use crate::flow::FlowOutcome;
 use crate::job::Job;
+use crate::priority::promptly;
 use crate::trial::{PORT, one_way_delays};
 
 /// Allowance in ns for the processor's part of a handshake, with many connections at once.
 const HANDSHAKE: Nanos = 100 * MILLISECOND;
-
-/// Lowest but one real-time priority.
-const PRIORITY: i32 = 2;
 
 /// How long before its start a flow connects, on a path with that idle round trip: the first flight must be back, and
 /// the end of the handshake acknowledged.
@@ -57,14 +53,6 @@ pub(crate) fn run(
     let plan = Plan { duration: config.duration_ns, slot: config.slot_ns, seed, flows, on_thread: promptly };
     let report = transfer::run(plan, instant(emulator.epoch()), cancel)?;
     Ok(report.flows.into_iter().map(FlowOutcome::from).collect())
-}
-
-/// Real-time priority for the calling thread, below that of the emulation, where that is permitted: what TCP does in the
-/// kernel at once must not wait here for other programs.
-fn promptly() {
-    let parameter = libc::sched_param { sched_priority: PRIORITY };
-    // SAFETY: the structure outlives the call. A refusal leaves the thread as it is.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const parameter) };
 }
 
 impl From<Outcome> for FlowOutcome {

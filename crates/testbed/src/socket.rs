@@ -5,6 +5,7 @@ use std::mem::size_of_val;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
+use astraea_cc::Nanos;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
@@ -12,8 +13,8 @@ use nix::sys::socket::{
     getpeername, getsockname, listen, recv, send, setsockopt, socket, sockopt,
 };
 
-/// A connection's bytes that are waiting to be sent are worth this time at the path's rate …
-const UNSENT_NS: f64 = 5e6;
+/// A connection's bytes that are waiting to be sent are worth this time in ns at the path's rate …
+pub(crate) const READY: Nanos = 20_000_000;
 /// … but at least this many, so that the application is not what limits a flow,
 const LEAST_UNSENT: f64 = 65_536.0;
 /// … and at most this many, so that a thousand flows do not fill the memory.
@@ -79,7 +80,7 @@ pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Option<(OwnedFd, Ipv4Addr
 pub(crate) fn connecting(from: Ipv4Addr, to: SocketAddrV4, scheme: &str, rate: f64) -> io::Result<OwnedFd> {
     let socket = stream()?;
     setsockopt(&socket, sockopt::TcpCongestion, &scheme.into())?;
-    let unsent = (rate / 8.0 * UNSENT_NS / 1e9).clamp(LEAST_UNSENT, MOST_UNSENT) as libc::c_int;
+    let unsent = (rate / 8.0 * READY as f64 / 1e9).clamp(LEAST_UNSENT, MOST_UNSENT) as libc::c_int;
     set_int(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, unsent)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(from, 0)))?;
     match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {

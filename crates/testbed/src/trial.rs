@@ -8,15 +8,16 @@ use astraea_cc::{MILLISECOND, MSS, Nanos};
 use astraea_emu::{DEVICE, Emulator, Report, Route, receiver_address, sender_address};
 use astraea_quic::transfer::{DATAGRAM, PAYLOAD};
 use astraea_sim::{Config, DelayConfig, FlowConfig, LinkConfig, RateConfig};
-use nix::libc;
 
 use crate::flow::FlowOutcome;
-use crate::flows::{Flows, FlowsError};
+use crate::flows::{Flows, FlowsError, Outcome};
 use crate::job::{Job, Schemes};
 use crate::plan::{FlowPlan, Plan};
+use crate::priority::promptly;
 use crate::quic;
 use crate::quickack;
 use crate::scheme::{self, Chosen};
+use crate::socket::READY;
 
 /// Port that the receiver listens on.
 pub(crate) const PORT: u16 = 5001;
@@ -70,10 +71,24 @@ pub enum TrialError {
 pub struct Trial {
     /// Of each flow.
     pub flows: Vec<FlowOutcome>,
+    /// Longest time in ns for which the flows were not looked after, of which data kept ready covers 20 ms.
+    pub held_up: Nanos,
     /// Of the links.
     pub report: Report,
     /// What a full packet carries.
     pub packet: Payload,
+}
+
+impl Trial {
+    /// Why the trial is unfaithful, one line for each reason; empty if it can be believed.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.report.problems();
+        if self.held_up > READY {
+            let (ms, ready) = (self.held_up as f64 / 1e6, READY / MILLISECOND);
+            problems.push(format!("the flows waited {ms:.1} ms for the processor, expected {ready} ms or less"));
+        }
+        problems
+    }
 }
 
 /// Bytes in a full packet.
@@ -125,14 +140,17 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
         lateness_limit_ns: lateness_limit,
         ..astraea_emu::Config::default()
     })?;
-    let (flows, packet) = match &job.schemes {
-        Schemes::Kernel(schemes) => (tcp(job, schemes, seed, &emulator, cancel)?, Payload::TCP),
+    let (flows, held_up, packet) = match &job.schemes {
+        Schemes::Kernel(schemes) => {
+            let Outcome { flows, held_up } = tcp(job, schemes, seed, &emulator, cancel)?;
+            (flows, held_up, Payload::TCP)
+        }
         Schemes::Quic(schemes) => {
             let flows = quic::run(job, schemes, seed, &emulator, cancel).map_err(system("QUIC connections"))?;
-            (flows, Payload::QUIC)
+            (flows, 0, Payload::QUIC)
         }
     };
-    Ok(Trial { flows, report: emulator.stop(), packet })
+    Ok(Trial { flows, held_up, report: emulator.stop(), packet })
 }
 
 /// Runs the flows as TCP connections. The calling thread ends up in the senders' network namespace.
@@ -142,7 +160,7 @@ fn tcp(
     seed: u64,
     emulator: &Emulator,
     cancel: &AtomicBool,
-) -> Result<Vec<FlowOutcome>, TrialError> {
+) -> Result<Outcome, TrialError> {
     for namespace in [emulator.senders(), emulator.receivers()] {
         for (key, value) in PARAMETERS {
             namespace.sysctl(key, value)?;
@@ -153,7 +171,7 @@ fn tcp(
     quickack::towards(prompt.map(|(index, _)| sender_address(index)), DEVICE)
         .map_err(system("routes to the senders"))?;
     let flows = Flows::listen(plan(job, schemes, seed))?;
-    run_first();
+    promptly();
     emulator.senders().enter().map_err(system("entering a network namespace"))?;
     Ok(flows.run(emulator.epoch(), cancel)?)
 }
@@ -165,14 +183,6 @@ fn lead(job: &Job, flow: &FlowConfig) -> Nanos {
         Schemes::Kernel(_) => out + back + SLACK / 2,
         Schemes::Quic(_) => quic::lead(out + back),
     }
-}
-
-/// Asks for as much of the processor as an ordinary thread may have: a sender that waits for it would seem to have no data.
-/// Without the right to (`CAP_SYS_NICE`) things stay as they are.
-fn run_first() {
-    const HIGHEST: libc::c_int = -20;
-    // SAFETY: no memory is involved; 0 is the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST) };
 }
 
 fn system(what: &'static str) -> impl Fn(io::Error) -> TrialError {

@@ -46,7 +46,7 @@ fn in_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
 fn run(plan: Plan) -> Vec<FlowOutcome> {
     let flows = Flows::listen(plan).unwrap();
     let zero = clock::now() + flows.lead() + MS;
-    flows.run(zero, &AtomicBool::new(false)).unwrap()
+    flows.run(zero, &AtomicBool::new(false)).unwrap().flows
 }
 
 #[test]
