@@ -40,15 +40,16 @@ impl ClassicHyStart {
         let Some(rtt) = ack.rtt else { return false };
         let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min_rtt);
-        if cwnd < LOW_WINDOW {
-            return false;
-        }
-        // A round ends when something is acknowledged that was sent after it had begun.
+        // A round ends when something is acknowledged that was sent after it had begun. Small windows have rounds as well,
+        // so that they agree with flights (since Linux 6.14).
         if ack.sent_at >= self.round_start {
             self.round_start = ack.now;
             self.last_ack = ack.now;
             self.round_min = Nanos::MAX;
             self.samples = 0;
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
         }
         let mut found = false;
         if ack.now - self.last_ack <= TRAIN_GAP {
@@ -140,5 +141,14 @@ mod tests {
         let mut hystart = ClassicHyStart::default();
         assert!(!hystart.on_ack(&ack(100 * MS, 0, 10 * MS), 15.0, 1000.0, 10 * MS));
         assert!((1..100).all(|i| !hystart.on_ack(&ack(100 * MS + i * MS, 1, 90 * MS), 15.0, 1000.0, 90 * MS)));
+    }
+
+    #[test]
+    fn the_rounds_of_small_windows_are_followed() {
+        let mut hystart = ClassicHyStart::default();
+        let flight = |i| ack(100 * MS + i * MS / 10, MS, 30 * MS);
+        assert!((0..10).all(|i| !hystart.on_ack(&flight(i), 10.0, 1000.0, 30 * MS)));
+        // 15.5 ms after the first acknowledgement of the flight, not after the first with a window of 16.
+        assert_eq!((10..300).find(|i| hystart.on_ack(&flight(*i), 20.0, 1000.0, 30 * MS)), Some(156));
     }
 }
