@@ -6,11 +6,13 @@ mod meter;
 mod options;
 mod report;
 mod shell;
+mod terminal;
 mod units;
 
 use std::ffi::OsString;
 use std::fs;
 use std::net::Ipv4Addr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,6 +24,7 @@ use log::Log;
 use meter::Meter;
 use options::Sides;
 use shell::Signals;
+use terminal::Terminal;
 
 /// Start a shell, or a command, behind an emulated link
 ///
@@ -85,9 +88,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let wants_meter = arguments.meter || (!arguments.no_meter && meter::fits(!arguments.command.is_empty()));
     let mut attended = Attended { running, logs, meter: wants_meter.then(Meter::new) };
     let program = command.get_program().to_string_lossy().into_owned();
+    let terminal = Terminal::remember();
     let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
     let status = shell::wait(&mut child, &signals, || attended.look());
     namespace.kill_all();
+    if let Some(terminal) = terminal {
+        let killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
+        terminal.take_back(killed);
+    }
     let mut report = attended.finish()?;
     let status = status?;
     for problem in report.problems() {

@@ -19,11 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Signals(SignalFd);
 
 impl Signals {
-    /// Blocks them in this thread and in those that it starts; a command starts without blocked signals.
+    /// Blocks them in this thread and in those that it starts; a command starts without blocked signals. So is
+    /// `SIGTTOU`: while a shell behind the link has the terminal, this process may still write to it, and take it back.
     pub(super) fn take() -> io::Result<Self> {
         let set: SigSet =
             [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD].into_iter().collect();
-        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
+        let blocked: SigSet = set.iter().chain([Signal::SIGTTOU]).collect();
+        pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), None)?;
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
 
