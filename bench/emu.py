@@ -1,4 +1,4 @@
-"""The emulator's figures, as JSON: `sudo .venv/bin/python bench/emu.py [ROUNDS] [--seconds S] [--out FILE]`.
+"""The emulator's figures as JSON: `sudo .venv/bin/python bench/emu.py [ROUNDS] [--only PART] [--out FILE]`.
 
 One BBR flow of iperf3 behind `astraea link`, in turns with Mahimahi's shells (mm-delay and mm-link) where they are on
 PATH. The median of ROUNDS rounds (default 3) is reported, and every round. The whole runs inside a link of its own, so
@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,17 +138,21 @@ def median(rounds: list[Any]) -> Any:
     return round(statistics.median(rounds), 4)
 
 
-def measure(rounds: int, seconds: float) -> dict[str, Any]:
-    """Everything, in turns."""
+def measure(rounds: int, seconds: float, only: str) -> dict[str, Any]:
+    """Everything whose name has `only` in it, in turns."""
     large_buffers()
-    every: dict[str, list[Any]] = {}
+    parts: dict[str, Callable[[], Any]] = {
+        **{f"sustained {mbps}": partial(sustained, mbps, seconds) for mbps in SUSTAINED},
+        **{f"beside_mahimahi {mbps}": partial(beside_mahimahi, mbps, seconds) for mbps in BESIDE_MAHIMAHI},
+        **{f"idle {delay} ms": partial(idle, delay) for delay in (1, 15)},
+    }
+    chosen = {name: part for name, part in parts.items() if only in name}
+    if not chosen:
+        sys.exit(f"--only {only!r}: nothing has this in its name; expected part of one of {', '.join(parts)}")
+    every: dict[str, list[Any]] = {name: [] for name in chosen}
     for _ in range(rounds):
-        for mbps in SUSTAINED:
-            every.setdefault(f"sustained {mbps}", []).append(sustained(mbps, seconds))
-        for mbps in BESIDE_MAHIMAHI:
-            every.setdefault(f"beside_mahimahi {mbps}", []).append(beside_mahimahi(mbps, seconds))
-        for delay in (1, 15):
-            every.setdefault(f"idle {delay} ms", []).append(idle(delay))
+        for name, part in chosen.items():
+            every[name].append(part())
     return {
         "machine": f"{os.uname().machine}, {os.cpu_count()} cores, kernel {os.uname().release}",
         "load_at_end": [round(load, 2) for load in os.getloadavg()],
@@ -163,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("rounds", nargs="?", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--only", default="", metavar="PART", help="only what has this in its name, such as sustained")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -171,7 +178,7 @@ def main() -> None:
         if missing:
             sys.exit(f"{', '.join(missing)}: not found; install iperf3, iputils-ping and util-linux")
         raise SystemExit(subprocess.run([*link(), sys.executable, *sys.argv, "--inside"], check=False).returncode)
-    text = json.dumps(measure(arguments.rounds, arguments.seconds), indent=2)
+    text = json.dumps(measure(arguments.rounds, arguments.seconds, arguments.only), indent=2)
     if arguments.out:
         arguments.out.write_text(text + "\n")
     print(text)
