@@ -172,19 +172,23 @@ def test_a_python_controller_needs_the_simulator(astraea: Run) -> None:
 
 
 @contextmanager
-def _service() -> Iterator[tuple[subprocess.Popen[bytes], list[str], str]]:
-    """An inference service of the default policy: its process, its addresses, and where its metrics are."""
+def _service() -> Iterator[tuple[subprocess.Popen[bytes], list[list[str]], str]]:
+    """An inference service of the default policy: its process, options that ask it, and where its metrics are."""
     with tempfile.TemporaryDirectory(prefix="astraea-") as directory:
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
             tcp.bind(("127.0.0.1", 0))
             udp.bind(("127.0.0.1", 0))
             metrics, listen = (f"127.0.0.1:{free.getsockname()[1]}" for free in (tcp, udp))
         addresses = [f"unix:{directory}/serve.sock", f"udp:{listen}"]
+        key = Path(directory, "key")
+        key.touch(0o600)
+        key.write_text("0f" * 32)
+        deciding = [[f"--decide=service={addresses[0]}"], [f"--decide=service={addresses[1]}", f"--key={key}"]]
         command = [
             str(host.program()),
             "serve",
-            "--metrics",
-            metrics,
+            f"--metrics={metrics}",
+            f"--key={key}",
             *(f"--listen={address}" for address in addresses),
         ]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -194,7 +198,7 @@ def _service() -> Iterator[tuple[subprocess.Popen[bytes], list[str], str]]:
                     assert process.poll() is None
                     assert time.monotonic() < until
                     time.sleep(0.01)
-                yield process, addresses, f"http://{metrics}/metrics"
+                yield process, deciding, f"http://{metrics}/metrics"
             finally:
                 process.kill()
 
@@ -202,26 +206,26 @@ def _service() -> Iterator[tuple[subprocess.Popen[bytes], list[str], str]]:
 @real
 def test_a_service_decides_for_learned_schemes(astraea: Run) -> None:
     """The links are in other network namespaces than the service; the sockets to ask it by are not."""
-    with _service() as (_, addresses, _):
-        for address in addresses:
-            decide = f"--decide=service={address}"
-            status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea,cubic", "-q", decide)
+    with _service() as (_, deciding, _):
+        for decide in deciding:
+            status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea,cubic", "-q", *decide)
             assert status == 0, err
             learned, classic = _results()["trials"]
             assert learned["decisions"]["service"] > 0
             assert classic["decisions"] == {"service": 0, "rule": 0}
             assert all(flow["delivered_bytes"] > 0 for flow in learned["flows"])
-        status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea-pure", decide)
+        status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea-pure", *decide)
+        address = decide[0].removeprefix("--decide=service=")
         assert (status, out, err.count("\n")) == (2, "", 1)
         assert err.startswith(f"astraea: short.toml: flow.0.scheme: {address}: serves policy ")
-    status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea", decide)
+    status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea", decide[0])
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"astraea: short.toml: decide: {address}: no ")
 
 
 @real
 def test_flows_outlive_their_service(astraea: Run) -> None:
-    with _service() as (process, (address, _), metrics):
+    with _service() as (process, ((decide,), _), metrics):
 
         def kill_at_work() -> None:
             until = time.monotonic() + 30
@@ -241,7 +245,7 @@ def test_flows_outlive_their_service(astraea: Run) -> None:
             "quic",
             "--cc",
             "astraea",
-            f"--decide=service={address}",
+            decide,
             "-q",
             "--trials=1",
             "--max-lateness=10s",  # a second attempt would find no service

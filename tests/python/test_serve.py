@@ -1,5 +1,6 @@
 """The inference service from outside: the Python and C clients, socket activation, flows of the simulator."""
 
+import functools
 import math
 import os
 import re
@@ -155,6 +156,8 @@ def test_the_rule_decides_and_the_service_takes_over_again(directory: Path) -> N
 
 
 def test_a_key_on_udp(directory: Path) -> None:
+    from astraea.eval import api
+
     key = directory / "key"
     key.write_text("0f" * 32)
     key.chmod(0o600)
@@ -166,6 +169,16 @@ def test_a_key_on_udp(directory: Path) -> None:
         for wrong in (None, b"\x0e" * 32):
             with pytest.raises(UserError, match="no service answers"):
                 Client(address, key=wrong).connect(0.2)
+        settings = ["flow.0.duration=1s", "flow.0.start.every=300ms", "duration=2s"]
+        run = functools.partial(api.execute, "three-flows", ["astraea"], settings=settings, trials=1, jobs=1)
+        assert run(decide=address, key=str(key)).content == run().content
+        with pytest.raises(UserError, match="no answer within 1 s"):
+            run(decide=address)
+        key.chmod(0o644)
+        with pytest.raises(UserError, match="mode 644: others could read it"):
+            run(decide=address, key=str(key))
+    with pytest.raises(UserError, match="a service that others can reach needs a key"):
+        run(decide="udp:192.0.2.1:5")
 
 
 def test_a_client_without_a_service_needs_terms() -> None:
@@ -304,6 +317,25 @@ def test_sockets_of_systemd(directory: Path) -> None:
             assert path.exists(), "the name is not the service's to remove"
 
 
+def test_units_of_systemd(tmp_path: Path) -> None:
+    """What systemd itself finds wrong with the units: unknown keys, sockets without a service, sandboxes that leak."""
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("needs systemd-analyze")
+    units = []
+    for unit in sorted((REPOSITORY / "crates/serve/systemd").iterdir()):
+        text = unit.read_text().replace("/usr/bin/astraead", str(program()))
+        units.append(tmp_path / unit.name)
+        units[-1].write_text(text)
+    assert [unit.suffix for unit in units] == [".service", ".socket"]
+    verify = subprocess.run([analyze, "verify", *units], capture_output=True, text=True, check=False)
+    assert (verify.returncode, verify.stderr) == (0, "")
+    # Ten times the exposure: 0 is a perfect sandbox, 100 none.
+    security = [analyze, "security", "--offline=true", "--threshold=20", units[0]]
+    found = subprocess.run(security, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout.splitlines()[-1:]
+
+
 @pytest.mark.parametrize(
     ("service", "scheme"),
     [("astraea", "astraea"), ("astraea-pure", "astraea-pure"), ("astraea-paper", "astraea-paper")],
@@ -347,6 +379,10 @@ def test_the_command_says_who_may_decide() -> None:
     command = [*ASTRAEA, "run", "three-flows", "--decide", "remote"]
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
     expected = 'astraea: --decide "remote": expected local, service or service=ADDRESS, like service=unix:PATH\n'
+    assert (run.returncode, run.stderr) == (2, expected)
+    command = [*ASTRAEA, "run", "three-flows", "--key", "file"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "200"})
+    expected = "astraea: --key: only a service shares a key; expected --decide service=udp:HOST:PORT with it\n"
     assert (run.returncode, run.stderr) == (2, expected)
 
 

@@ -204,6 +204,37 @@ fn an_agent_asks_a_service_of_its_own_policy_only() {
 }
 
 #[test]
+fn an_agent_shares_the_key_of_its_service() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = Directory::new("keyed");
+    let key = directory.0.join("key");
+    std::fs::write(&key, "0f".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let key = key.display().to_string();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = format!("udp:{free}");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--listen", &address, "--listen", &directory.socket().to_string(), "--key", &key]);
+    let _server = Server(command.stderr(Stdio::null()).spawn().unwrap());
+    // On UNIX sockets a service wants no key.
+    drop(Client::connect(directory.socket(), None, PATIENT, PATIENT).unwrap());
+    let name = format!("astr{}", std::process::id());
+    for (options, expected) in [
+        // It agrees to talk, and serves another policy than this agent's.
+        (vec!["--decide", &address, "--key", &key], "serves form guided"),
+        (vec!["--decide", &address], "no answer within 1 s"),
+        (vec!["--decide", "udp:192.0.2.1:5"], "needs a key: expected one"),
+    ] {
+        let command = ["attach", "--name", &name, "--policy", "astraea-paper", "--mode", "agent"];
+        let output = Command::new(PROGRAM).args(command).args(&options).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+        assert!(text.contains(expected), "{options:?}: {text}");
+    }
+}
+
+#[test]
 fn a_load_of_a_moment() {
     let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--duration", "300ms", "--json"];
     for transport in [&["--period", "30ms"][..], &["--udp", "--period", "0"]] {

@@ -1,5 +1,5 @@
-//! The JSON that describes a run: a [`Config`] whose flows also name their schemes, and `decide`, the address of an
-//! inference service, where that is to decide for the learned ones.
+//! The JSON that describes a run: a [`Config`] whose flows also name their schemes, and `decide`, an inference
+//! service (`address`, and `key`, the file with the shared key), where that is to decide for the learned ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,7 +52,8 @@ impl Job {
         let flows = flows.ok_or_else(|| value_error("flows: missing, expected a list"))?;
         let schemes = flows.iter_mut().enumerate().map(|(i, flow)| take_scheme(i, flow)).collect::<Result<_, _>>()?;
         let service = value.as_object_mut().and_then(|job| job.remove("decide"));
-        let service = service.as_ref().and_then(Value::as_str).map(Service::connect).transpose()?;
+        let text = |key: &str| service.as_ref()?.get(key)?.as_str();
+        let service = text("address").map(|address| Service::connect(address, text("key"))).transpose()?;
         let config: Config = serde_json::from_value(value).map_err(value_error)?;
         config.validate().map_err(value_error)?;
         let job = Self { config, schemes, policies, service };

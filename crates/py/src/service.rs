@@ -1,10 +1,11 @@
 //! Flows of a simulation that an inference service decides for.
 
+use std::path::Path;
 use std::time::Duration;
 
 use astraea_cc::AnyController;
 use astraea_policy::{AgentConfig, Policy};
-use astraea_serve::{Address, Client, Link};
+use astraea_serve::{Address, Client, Key, Link};
 use pyo3::PyErr;
 use pyo3::exceptions::PyConnectionError;
 
@@ -21,11 +22,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects to the service at an address.
-    pub(crate) fn connect(address: &str) -> Result<Self, PyErr> {
+    /// Connects to the service at an address, with the shared key of that file if one is given.
+    pub(crate) fn connect(address: &str, key: Option<&str>) -> Result<Self, PyErr> {
         let address: Address = address.parse().map_err(value_error)?;
+        let key = key.map(|file| Key::load(Path::new(file))).transpose().map_err(connection_error)?;
         let patience = PATIENCE / 5;
-        let client = Client::connect(address.clone(), None, PATIENCE, patience).map_err(connection_error)?;
+        let client = Client::connect(address.clone(), key, PATIENCE, patience).map_err(connection_error)?;
         let terms = client.terms().ok_or_else(|| connection_error(format!("{address}: has gone")))?;
         Ok(Self { address, config: terms.agent(), link: Link::all_or_nothing(client) })
     }

@@ -17,7 +17,7 @@ use crate::driver::{Driver, Stamp};
 
 /// The stack takes what is less than a millisecond ahead for the present (RFC 9002 §6.1.2, `kGranularity`); pacing is to
 /// be finer than that.
-const GRANULARITY: Duration = Duration::from_micros(999);
+pub(crate) const GRANULARITY: Duration = Duration::from_micros(999);
 
 /// Gives each connection of an endpoint a controller: `.with_congestion_controller(Endpoint::new(scheme))?`.
 #[derive(Debug)]

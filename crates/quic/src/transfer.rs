@@ -10,6 +10,7 @@
 mod endpoint;
 mod flow;
 mod pattern;
+mod precise;
 mod probe;
 
 use std::io;

@@ -183,6 +183,44 @@ fn a_peer_that_floods_holds_up_nobody() {
 }
 
 #[test]
+fn a_peer_that_floods_with_datagrams_holds_up_nobody() {
+    let directory = Directory::new();
+    let udp = Config { listen: vec!["udp:127.0.0.1:0".parse().unwrap()], ..config(&directory) };
+    let service = Running::start(udp);
+    let Address::Udp(to) = service.udp[0] else { panic!("UDP") };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.send_to(&bytes(0, 1, Message::Hello { token: 1 }), to).unwrap();
+            let mut welcome = [0; 80];
+            socket.recv(&mut welcome).unwrap();
+            let session = Codec::default().read(&welcome).unwrap().session;
+            // It asks as fast as it can, and takes no answers.
+            for number in 2.. {
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                let _ = socket.send_to(&bytes(session, number, ask(number % 2000, number as u32, &[report(1.0)])), to);
+            }
+        });
+        let timely = || Client::connect(service.udp[0].clone(), None, Duration::from_millis(200), PATIENT).unwrap();
+        let mut others: Vec<Client> = (0..5).map(|_| timely()).collect();
+        for client in &mut others {
+            // What a full receive buffer loses is asked for again in the next period.
+            let mut period = 0.0;
+            eventually("twenty answers of the service", || {
+                period += 1.0;
+                client.decide(1, &report(period));
+                client.counts().answered == 20
+            });
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    service.stop().unwrap();
+}
+
+#[test]
 fn one_service_for_one_socket() {
     let directory = Directory::new();
     let service = Running::start(config(&directory));

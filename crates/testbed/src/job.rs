@@ -1,5 +1,5 @@
-//! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes, and `decide`, the
-//! address of an inference service, where that is to decide for the learned ones.
+//! What a trial is asked to do: the simulator's configuration, whose flows also name their schemes, and `decide`, an
+//! inference service (`address`, and `key`, the file with the shared key), where that is to decide for the learned ones.
 
 mod quic;
 
@@ -65,11 +65,15 @@ impl Job {
         let plain = |error: &dyn std::fmt::Display| Refusal(error.to_string());
         let mut value: Value = serde_json::from_str(json).map_err(|error| plain(&error))?;
         let service = value.as_object_mut().and_then(|job| job.remove("decide"));
-        let service = match service.as_ref().and_then(Value::as_str) {
+        let text = |key: &str| service.as_ref()?.get(key)?.as_str();
+        let service = match text("address") {
             Some(_) if traffic == Traffic::Tcp => {
                 return Err(Refusal("decide: flows of the kernel's TCP cannot ask a service; expected QUIC".into()));
             }
-            Some(address) => Some(Service::connect(address).map_err(|problem| Refusal(format!("decide: {problem}")))?),
+            Some(address) => {
+                let connected = Service::connect(address, text("key"));
+                Some(connected.map_err(|problem| Refusal(format!("decide: {problem}")))?)
+            }
             None => None,
         };
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);

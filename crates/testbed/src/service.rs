@@ -1,11 +1,12 @@
 //! An inference service that decides for the learned flows of a trial.
 
+use std::path::Path;
 use std::time::Duration;
 
 use astraea_policy::{AgentConfig, Policy};
 use astraea_quic::Scheme;
 use astraea_serve::client::Counts;
-use astraea_serve::{Address, Client, Link};
+use astraea_serve::{Address, Client, Key, Link};
 
 /// How long finding the service may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -18,12 +19,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Connects to the service at an address. Errors are one line.
-    pub(crate) fn connect(address: &str) -> Result<Self, String> {
+    /// Connects to the service at an address, with the shared key of that file if one is given. Errors are one line.
+    pub(crate) fn connect(address: &str, key: Option<&str>) -> Result<Self, String> {
         let plain = |error: &dyn std::fmt::Display| error.to_string();
         let address: Address = address.parse().map_err(|error| plain(&error))?;
+        let key = key.map(|file| Key::load(Path::new(file))).transpose().map_err(|error| plain(&error))?;
         let period = Duration::from_nanos(AgentConfig::PERIOD);
-        let mut client = Client::connect(address.clone(), None, period, PATIENCE).map_err(|error| plain(&error))?;
+        let mut client = Client::connect(address.clone(), key, period, PATIENCE).map_err(|error| plain(&error))?;
         let config = client.terms().ok_or_else(|| format!("{address}: the service has gone"))?.agent();
         client.set_timeout(Duration::from_nanos(config.period));
         Ok(Self { config, link: Link::in_real_time(client) })

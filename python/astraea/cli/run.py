@@ -87,6 +87,14 @@ def run(
             "[b]service[/b] or [b]service=unix:PATH[/b].",
         ),
     ] = "local",
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With [b]--decide service=udp:…[/b]: the key that is shared with the service.",
+            show_default=False,
+        ),
+    ] = None,
     directory: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where results go.", show_default="out/SCENARIO"),
@@ -112,7 +120,8 @@ def run(
             trace=trace,
             backend=backend,
             max_lateness=max_lateness,
-            decide=_service(decide),
+            decide=_service(decide, key),
+            key=key,
             progress=functools.partial(_progress, shown=not quiet and not json),
         )
     if not found.trials:
@@ -159,10 +168,12 @@ def _warn(found: api.Results) -> None:
         err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True, markup=False)
 
 
-def _service(decide: str) -> str | None:
+def _service(decide: str, key: str | None) -> str | None:
     """The address of the service that decides, if one does."""
     kind, given, address = decide.partition("=")
     if decide == "local":
+        if key is not None:
+            raise UserError("--key: only a service shares a key; expected --decide service=udp:HOST:PORT with it")
         return None
     if kind != "service" or (given and not address):
         raise UserError(f'--decide "{decide}": expected local, service or service=ADDRESS, like service=unix:PATH')

@@ -119,14 +119,18 @@ def execute(
     backend: str = "sim",
     max_lateness: str | None = None,
     decide: str | None = None,
+    key: str | None = None,
     progress: Progress = lambda _: nullcontext(lambda _: None),
 ) -> Results:
-    """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials."""
+    """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials.
+
+    `decide` is the address of an inference service, `key` the file with the key that is shared with it.
+    """
     loaded = document.load(scenario, settings)
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
     schemes = registry.split(cc)
-    made = backends.make(backend, _lateness(max_lateness), decide)
+    made = backends.make(backend, _lateness(max_lateness), _service(decide, key))
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
         laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
         with progress(laid) as on_done:
@@ -136,6 +140,13 @@ def execute(
         scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace, further=options
     )
     return Results(laid, outcome, results.build(laid, outcome, command))
+
+
+def _service(address: str | None, key: str | None) -> dict[str, str] | None:
+    """The inference service that decides, as a backend takes it."""
+    if address is None:
+        return None
+    return {"address": address} | ({} if key is None else {"key": str(Path(key).resolve())})
 
 
 def _lateness(text: str | None) -> int | None:

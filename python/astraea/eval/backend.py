@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from astraea.errors import UserError, nearest
@@ -36,11 +37,12 @@ class Backend(Protocol):
         """What results should say about the host, as far as they depend on it."""
 
 
-def make(name: str, lateness_limit_ns: int | None = None, decide: str | None = None) -> Backend:
+def make(name: str, lateness_limit_ns: int | None = None, decide: Mapping[str, str] | None = None) -> Backend:
     """The backend called `name`; raises `UserError` if there is none, or if it cannot work here.
 
     `lateness_limit_ns` is what one packet in a thousand may be late on emulated links; None: the default.
-    `decide` is the address of the inference service that decides for learned schemes.
+    `decide` is the inference service that decides for learned schemes: its `address`, and `key`, the file with the
+    shared key, if it wants one.
     """
     if name == "sim":
         if lateness_limit_ns is not None:

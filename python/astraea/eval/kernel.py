@@ -135,13 +135,14 @@ class Quic(Kernel):
 
     Args:
         lateness_limit_ns: What one packet in a thousand may be late.
-        decide: Address of the inference service that decides for learned schemes; None: they do so themselves.
+        decide: The inference service that decides for learned schemes, its `address` and perhaps `key`, the file with the
+            shared key; None: they do so themselves.
     """
 
     name = "quic"
     options = ("--quic",)
 
-    def __init__(self, lateness_limit_ns: int = LATENESS_LIMIT_NS, decide: str | None = None) -> None:
+    def __init__(self, lateness_limit_ns: int = LATENESS_LIMIT_NS, decide: Mapping[str, str] | None = None) -> None:
         super().__init__(lateness_limit_ns)
         self._decide = decide
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from astraea import _native
@@ -19,13 +20,14 @@ class Simulator:
     """The simulator as a backend.
 
     Args:
-        decide: Address of the inference service that decides for learned schemes; None: they do so themselves.
+        decide: The inference service that decides for learned schemes, its `address` and perhaps `key`, the file with the
+            shared key; None: they do so themselves.
     """
 
     name = "sim"
     parallel = True
 
-    def __init__(self, decide: str | None = None) -> None:
+    def __init__(self, decide: Mapping[str, str] | None = None) -> None:
         self._cancel = _native.Cancel()
         self._decide = decide
 
@@ -46,7 +48,9 @@ class Simulator:
         return {}
 
 
-def simulate(trial: Resolved, cancel: _native.Cancel | None = None, decide: str | None = None) -> dict[str, Any]:
+def simulate(
+    trial: Resolved, cancel: _native.Cancel | None = None, decide: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Run a trial; the result is that of `_native.simulate`. `decide` is that of `Simulator`.
 
     Raises KeyboardInterrupt when cancelled, and `UserError` for a mistake in a controller written in Python and for an
@@ -63,7 +67,7 @@ def simulate(trial: Resolved, cancel: _native.Cancel | None = None, decide: str 
         raise UserError(str(error)) from None
 
 
-def _config(trial: Resolved, decide: str | None) -> str:
+def _config(trial: Resolved, decide: Mapping[str, str] | None) -> str:
     return json.dumps(trial.config if decide is None else trial.config | {"decide": decide})
 
 
@@ -72,7 +76,7 @@ def _policies(trial: Resolved) -> dict[str, _native.Policy | _native.RemyTable]:
     return {scheme.name: scheme.policy for scheme in schemes if scheme.policy is not None}
 
 
-def check(trial: Resolved, where: str, decide: str | None = None) -> None:
+def check(trial: Resolved, where: str, decide: Mapping[str, str] | None = None) -> None:
     """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
     length, slot = (trial.config[key] for key in ("duration_ns", "slot_ns"))
     if (values := length // slot * (len(trial.flows) + len(trial.links))) > MAX_VALUES:

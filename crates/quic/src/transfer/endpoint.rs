@@ -10,10 +10,11 @@ use std::time::Duration;
 use nix::sys::socket::{setsockopt, sockopt};
 use s2n_quic::provider::connection_id::default::Format;
 use s2n_quic::provider::limits::Limits;
-use s2n_quic::provider::{io as stack_io, tls::rustls};
+use s2n_quic::provider::tls::rustls;
 use s2n_quic::{Client, Server};
 
 use super::flow::Record;
+use super::precise::Provider;
 use super::probe::Probe;
 use super::{Clock, FlowPlan};
 use crate::{Scheme, s2n};
@@ -130,15 +131,10 @@ fn identifiers() -> io::Result<Format> {
     short.build().map_err(other)
 }
 
-fn sockets(socket: &UdpSocket) -> io::Result<stack_io::tokio::Provider> {
+fn sockets(socket: &UdpSocket) -> io::Result<Provider> {
     // Beyond the system's limit where that is permitted.
     if setsockopt(&socket.as_fd(), sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
         setsockopt(&socket.as_fd(), sockopt::RcvBuf, &SOCKET_BUFFER)?;
     }
-    stack_io::tokio::Provider::builder()
-        .with_rx_socket(socket.try_clone()?)?
-        .with_max_mtu(MTU)?
-        .with_initial_mtu(MTU)?
-        .with_base_mtu(MTU)?
-        .build()
+    Provider::new(socket.try_clone()?, MTU)
 }

@@ -53,6 +53,8 @@ pub enum ClientError {
     Connect { address: Address, reason: String },
     #[error("{address}: no answer within {seconds} s, expected a service of protocol version {version}", version = crate::wire::VERSION)]
     Silent { address: Address, seconds: f64 },
+    #[error("{address}: can be on another host, and a service that others can reach needs a key: expected one")]
+    NoKey { address: Address },
     #[error("{address}: the service is full")]
     Full { address: Address },
     #[error("{address}: the service speaks another version of the protocol, expected {version}", version = crate::wire::VERSION)]
@@ -162,6 +164,9 @@ impl Client {
 
     fn greet(&mut self, patience: Duration, any: bool) -> Result<Terms, ClientError> {
         let (address, until) = (self.address.clone(), Instant::now() + patience);
+        if address.is_remote() && !self.codec.has_key() {
+            return Err(ClientError::NoKey { address });
+        }
         loop {
             self.look(any);
             if let Some((_, terms)) = self.session {

@@ -13,6 +13,7 @@ use nix::sys::socket::{
 };
 
 use super::error::ServiceError;
+use super::share::Shares;
 use crate::Address;
 use crate::auth::plain;
 
@@ -24,8 +25,8 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub(super) enum Listener {
     /// Peers connect.
     Unix(UnixListener, Option<Place>),
-    /// Peers send datagrams.
-    Udp(UdpSocket),
+    /// Peers send datagrams, of which each peer has its share.
+    Udp(UdpSocket, Shares),
 }
 
 /// A socket's name in the file system, which is removed with it.
@@ -115,7 +116,7 @@ impl Listener {
         socket.set_nonblocking(true)?;
         // A wish: the system has its own bound.
         let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
-        Ok(Self::Udp(socket))
+        Ok(Self::Udp(socket, Shares::default()))
     }
 
     /// The sockets that systemd hands over (`sd_listen_fds(3)`), with what can be said of their addresses.
@@ -172,7 +173,7 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(listener, _) => listener.as_fd(),
-            Self::Udp(socket) => socket.as_fd(),
+            Self::Udp(socket, _) => socket.as_fd(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod peers;
 mod replay;
 mod run;
 mod sessions;
+mod share;
 
 use std::net::SocketAddr;
 use std::time::Duration;

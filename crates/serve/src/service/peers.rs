@@ -1,6 +1,7 @@
 //! What a turn does with each socket that is ready.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use nix::sys::epoll::{EpollEvent, EpollFlags};
@@ -12,10 +13,11 @@ use super::listen::Listener;
 use super::metrics::Metrics;
 use super::run::{CONNECTIONS, Service};
 use super::sessions::Peer;
+use super::share::Place;
 use crate::wire::{LONGEST, WireError};
 
-/// Datagrams that are read from a socket in one turn.
-const DATAGRAMS: u64 = 1024;
+/// Datagrams that are read from a socket in one turn. More come only in floods, of which most is not worth more than reading.
+const DATAGRAMS: u64 = 2048;
 
 impl Service {
     pub(super) fn accept(&mut self, index: usize) -> bool {
@@ -80,16 +82,25 @@ impl Service {
     }
 
     pub(super) fn read_datagrams(&mut self, index: usize) -> bool {
-        let Listener::Udp(socket) = &self.listeners[index] else { return false };
-        let now = self.began.elapsed().as_secs() as u32;
-        let mut messages = 0;
-        let mut more = true;
-        while messages < DATAGRAMS {
+        let Listener::Udp(socket, shares) = &mut self.listeners[index] else { return false };
+        let (engine, metrics, now) = (&mut self.engine, &self.metrics, self.began.elapsed().as_secs() as u32);
+        let mut take = |from: SocketAddr, message: &[u8]| {
+            note(metrics, engine.receive(Peer::Datagram(index as u16, from), message, now));
+        };
+        let mut messages = shares.begin(&mut self.message, &mut take) as u64;
+        let (mut read, mut flooded, mut more) = (0, 0, true);
+        while read < DATAGRAMS {
             match socket.recv_from(&mut self.buffer[..=LONGEST]) {
-                Ok((read, from)) => {
-                    messages += 1;
-                    let peer = Peer::Datagram(index as u16, from);
-                    note(&self.metrics, self.engine.receive(peer, &self.buffer[..read], now));
+                Ok((length, from)) => {
+                    read += 1;
+                    match shares.place(from, &self.buffer[..length]) {
+                        Place::Now => {
+                            messages += 1;
+                            take(from, &self.buffer[..length]);
+                        }
+                        Place::Later => {}
+                        Place::Nowhere => flooded += 1,
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // Nothing left, or the report that some earlier answer could not be delivered.
@@ -99,8 +110,11 @@ impl Service {
                 }
             }
         }
-        self.metrics.messages(true, messages);
-        more
+        if flooded > 0 {
+            self.metrics.drop("flood", flooded);
+        }
+        self.metrics.messages(true, messages + flooded);
+        more || shares.is_behind()
     }
 
     pub(super) fn end(&mut self, number: u64, ended: &Ended) {

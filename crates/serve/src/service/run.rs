@@ -72,6 +72,7 @@ pub struct Service {
     gather: Gather,
     pub(super) began: Instant,
     pub(super) buffer: Vec<u8>,
+    pub(super) message: Vec<u8>,
     pub(super) touched: Vec<u64>,
     stop: bool,
 }
@@ -142,6 +143,7 @@ impl Service {
             metrics_at,
             began: Instant::now(),
             buffer: vec![0; SHARE],
+            message: Vec::new(),
             touched: Vec::new(),
             stop: false,
         };
@@ -157,7 +159,7 @@ impl Service {
     /// The addresses of the UDP sockets, whose ports the system may have chosen.
     pub fn udp_addresses(&self) -> Vec<Address> {
         let udp = |listener: &Listener| match listener {
-            Listener::Udp(socket) => socket.local_addr().ok().map(Address::Udp),
+            Listener::Udp(socket, _) => socket.local_addr().ok().map(Address::Udp),
             Listener::Unix(..) => None,
         };
         self.listeners.iter().filter_map(udp).collect()
@@ -225,13 +227,20 @@ impl Service {
     /// Reads what is ready. Returns whether something may be left.
     fn read(&mut self, events: &[EpollEvent]) -> bool {
         let mut more = events.len() >= 1024;
+        // What waits for its turn makes no socket ready.
+        for index in 0..self.listeners.len() {
+            let is_behind = matches!(&self.listeners[index], Listener::Udp(_, shares) if shares.is_behind());
+            if is_behind && !events.iter().any(|event| event.data() == index as u64 + 1) {
+                more |= self.read_datagrams(index);
+            }
+        }
         for event in events {
             more |= match event.data() {
                 CONTROL => self.obey(),
                 connection if connection >= CONNECTIONS => self.read_connection(connection, event.events()),
                 listener => match self.listeners[listener as usize - 1] {
                     Listener::Unix(..) => self.accept(listener as usize - 1),
-                    Listener::Udp(_) => self.read_datagrams(listener as usize - 1),
+                    Listener::Udp(..) => self.read_datagrams(listener as usize - 1),
                 },
             };
         }
@@ -285,7 +294,7 @@ impl Service {
                 }
             }
             Peer::Datagram(index, to) => {
-                if let Listener::Udp(socket) = &listeners[index as usize]
+                if let Listener::Udp(socket, _) = &listeners[index as usize]
                     && socket.send_to(bytes, to).is_err()
                 {
                     lost += 1;

@@ -48,6 +48,11 @@ pub struct Codec {
 }
 
 impl Codec {
+    /// Whether messages bear tags.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// A codec for one transport.
     pub fn new(key: Option<Key>) -> Self {
         Self { key }

@@ -1,0 +1,153 @@
+//! Turns for peers that share a socket, as connections have them: a peer that sends much waits for itself and not for the others.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Messages that are taken from a peer in one turn, about as many as from a connection.
+pub(super) const SHARE: usize = 178;
+
+/// Bytes of one peer that wait for their turn: a few requests of each of a thousand flows.
+const PEER: usize = 1 << 19;
+
+/// Bytes of all peers that wait.
+const ALL: usize = 1 << 23;
+
+/// What a peer has sent beyond its share.
+#[derive(Debug, Default)]
+struct Backlog {
+    /// Messages taken in this turn.
+    taken: usize,
+    /// Lengths of what waits, and the bytes.
+    lengths: VecDeque<u16>,
+    bytes: VecDeque<u8>,
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is to be taken at once.
+    Now,
+    /// It waits for one of the next turns.
+    Later,
+    /// There is no room for it.
+    Nowhere,
+}
+
+/// The shares of the peers of one socket.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    peers: HashMap<SocketAddr, Backlog>,
+    waiting: usize,
+}
+
+impl Shares {
+    /// Begins a turn: hands over what has waited, of each peer at most its share. Returns the messages.
+    pub(super) fn begin(&mut self, message: &mut Vec<u8>, mut take: impl FnMut(SocketAddr, &[u8])) -> usize {
+        let mut count = 0;
+        let waiting = &mut self.waiting;
+        self.peers.retain(|&peer, backlog| {
+            backlog.taken = 0;
+            while backlog.taken < SHARE
+                && let Some(length) = backlog.lengths.pop_front()
+            {
+                message.clear();
+                message.extend(backlog.bytes.drain(..usize::from(length)));
+                *waiting -= message.len();
+                backlog.taken += 1;
+                take(peer, message);
+            }
+            count += backlog.taken;
+            backlog.taken > 0
+        });
+        count
+    }
+
+    /// Counts a message of a peer, which is kept if it has to wait.
+    pub(super) fn place(&mut self, peer: SocketAddr, message: &[u8]) -> Place {
+        let backlog = self.peers.entry(peer).or_default();
+        if backlog.taken < SHARE && backlog.lengths.is_empty() {
+            backlog.taken += 1;
+            return Place::Now;
+        }
+        let room = backlog.bytes.len() + message.len() <= PEER && self.waiting + message.len() <= ALL;
+        let Some(length) = u16::try_from(message.len()).ok().filter(|_| room) else { return Place::Nowhere };
+        backlog.lengths.push_back(length);
+        backlog.bytes.extend(message);
+        self.waiting += message.len();
+        Place::Later
+    }
+
+    /// Whether something waits.
+    pub(super) fn is_behind(&self) -> bool {
+        self.waiting > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOD: u16 = 1;
+    const QUIET: u16 = 2;
+
+    fn peer(port: u16) -> SocketAddr {
+        ([192, 0, 2, 1], port).into()
+    }
+
+    /// The numbers that a turn takes of what these peers send, in order.
+    fn turn(shares: &mut Shares, sent: &[(u16, u32)]) -> Vec<(u16, u32)> {
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        let mut taken = Vec::new();
+        shares.begin(&mut Vec::new(), |peer, bytes| taken.push((peer.port(), number(bytes))));
+        for &(port, value) in sent {
+            // Of different lengths.
+            let message = [&value.to_le_bytes()[..], &vec![7; value as usize % 5]].concat();
+            if shares.place(peer(port), &message) == Place::Now {
+                taken.push((port, value));
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn a_burst_is_taken_in_its_order_and_loses_nothing() {
+        let mut shares = Shares::default();
+        let burst: Vec<_> = (0..1000).map(|value| (FLOOD, value)).collect();
+        let mut taken = turn(&mut shares, &burst);
+        assert_eq!(taken.len(), SHARE);
+        // What comes meanwhile is behind it.
+        taken.extend(turn(&mut shares, &[(FLOOD, 1000)]));
+        while shares.is_behind() {
+            taken.extend(turn(&mut shares, &[]));
+        }
+        assert_eq!(taken, (0..=1000).map(|value| (FLOOD, value)).collect::<Vec<_>>());
+        turn(&mut shares, &[]);
+        assert!(shares.peers.is_empty(), "nothing is kept of peers that are done");
+    }
+
+    #[test]
+    fn whoever_floods_is_in_nobodys_way() {
+        let mut shares = Shares::default();
+        for round in 0..50 {
+            let mut sent = vec![(FLOOD, round); 20_000];
+            sent.insert(15_000, (QUIET, round));
+            let taken = turn(&mut shares, &sent);
+            assert_eq!(taken.iter().filter(|(port, _)| *port == FLOOD).count(), SHARE);
+            assert!(taken.contains(&(QUIET, round)), "in the turn in which it came");
+            assert!(shares.waiting <= PEER);
+        }
+    }
+
+    #[test]
+    fn what_waits_is_bounded_over_all_peers() {
+        let mut shares = Shares::default();
+        for port in 1..=100 {
+            turn(&mut shares, &vec![(port, 0); 2 * PEER / 4]);
+        }
+        assert!(shares.waiting <= ALL);
+        while shares.is_behind() {
+            turn(&mut shares, &[]);
+        }
+        assert_eq!(turn(&mut shares, &[(QUIET, 1)]), [(QUIET, 1)]);
+    }
+}
