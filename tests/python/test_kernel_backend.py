@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,43 @@ def test_whatever_ends_a_run_leaves_nothing(tmp_path: Path, how: signal.Signals)
     assert status == (130 if how == signal.SIGINT else -signal.SIGKILL)
     assert sorted(Path("/sys/class/net").iterdir()) == before
     assert not (tmp_path / "out/short").exists()
+
+
+@real
+def test_a_trial_that_is_killed_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SHORT.replace("1.5s", "60s"))
+    command = [COMMAND, "run", "short.toml", "--backend", "kernel", "-q"]
+    before = sorted(Path("/sys/class/net").iterdir())
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+
+        def trial() -> list[int]:
+            named = [(child, Path(f"/proc/{child}/cmdline")) for child in _children(running.pid)]
+            return [child for child, path in named if path.exists() and b"--seed" in path.read_bytes()]
+
+        _wait_for(lambda: bool(trial()))
+        time.sleep(0.3)
+        os.kill(trial()[0], signal.SIGKILL)
+        _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (2, "astraea: kernel: astraead trial failed: ended with status -9\n")
+    assert sorted(Path("/sys/class/net").iterdir()) == before
+    assert not (tmp_path / "out/short").exists()
+
+
+@real
+def test_settings_of_the_host_are_left_alone(astraea: Run) -> None:
+    def settings() -> dict[Path, str]:
+        found = {}
+        for path in (file for part in ("core", "ipv4") for file in Path("/proc/sys/net", part).iterdir()):
+            # Which schemes there are changes when somebody registers one.
+            if path.is_file() and "available" not in path.name and "allowed" not in path.name:
+                with suppress(OSError):
+                    found[path] = path.read_text()
+        return found
+
+    before = settings()
+    assert astraea("run", "short.toml", "--backend", "kernel", "-q", "--no-report")[0] == 0
+    subprocess.run([COMMAND, "link", "--rate", "10Mbps", "--", "true"], check=True)
+    assert settings() == before
 
 
 @real
