@@ -261,8 +261,8 @@ impl Temporary {
     /// # Errors
     /// Whatever is missing ([`system::check`]).
     pub fn register(policy: &intf::Policy) -> Result<Self> {
-        system::glance()?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        system::glance()?;
         let name = format!("astr{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut program = object::load(&name, policy, false)?;
         object::set(
