@@ -78,7 +78,8 @@ impl Timer {
         }
         // A time of 0 would switch it off.
         let wait = due.saturating_duration_since(now).max(RESOLUTION);
-        let set = self.timer.get_ref().0.set(Expiration::OneShot(TimeSpec::from_duration(wait)), TimerSetTimeFlags::empty());
+        let set =
+            self.timer.get_ref().0.set(Expiration::OneShot(TimeSpec::from_duration(wait)), TimerSetTimeFlags::empty());
         if set.is_ok() {
             self.due.set(Some(due));
         }
