@@ -56,6 +56,18 @@ static inline void leave_startup(struct agent *a, const struct policy *p, enum s
 	agent_set_window(a, p, window);
 }
 
+/* A flow among many finds a queue that is enough for its rate long before a round trip shows it. */
+noinline u64 enough_delay(const struct policy *p, const struct agent *a, u64 srtt)
+{
+	u64 rate, seconds;
+
+	if (!p || !a || !srtt)
+		return 0;
+	rate = max(mul_shr(ratio(a->window >> 4, srtt, 24), SECOND, 24), 1ull);
+	seconds = ratio(wanted(&p->rules, rate), rate, 26);
+	return max(part_of(mul_shr(min(seconds, 64ull << 30), SECOND, 30), p->rules.early), 1ull);
+}
+
 static inline void agent_on_ack(struct agent *a, const struct policy *p, const struct ack *ack)
 {
 	monitor_on_ack(&a->monitor, ack);
@@ -66,6 +78,8 @@ static inline void agent_on_ack(struct agent *a, const struct policy *p, const s
 
 		if (!ack->app_limited)
 			agent_set_window(a, p, a->window + ack->acked * PACKET);
+		if (p->form == FORM_GUIDED && ack->srtt)
+			a->startup.enough = enough_delay(p, a, ack->srtt);
 		exit = startup_on_ack(&a->startup, ack, p->form == FORM_PAPER ? 1 : p->rules.patience,
 				      a->monitor.lifetime_min);
 		if (exit)
@@ -205,7 +219,7 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 		part = min(ratio(length, REFERENCE_PERIOD, 24), ratio(length, max(a->monitor.srtt, 1ull), 24));
 		step = mul_q24(p->alpha, action);
 		if (p->form == FORM_GUIDED)
-			step += law_step(a->guide.idle_rounds, &p->rules, &a->signals);
+			step += law_step(&a->guide.law, &p->rules, &a->signals);
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
 		/* A window that is not used says nothing about the path, so it does not grow. */
 		if (step < 0 || 2 * a->used * PACKET >= a->window)

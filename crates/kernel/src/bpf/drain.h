@@ -4,7 +4,9 @@
 #define ASTRAEA_DRAIN_H
 
 #include "law.h"
-#include "monitor.h"
+
+/* Longest wait for a round trip of a flow that hardly sends. */
+#define SILENCE (2 * SECOND)
 
 enum stage { STAGE_HOLDING, STAGE_AWAITING, STAGE_WATCHING, STAGE_OVER };
 
@@ -25,16 +27,21 @@ static inline u64 part_of(u64 x, s64 share)
 static inline void drain_begin(struct drain *d, const struct rules *r, enum cause cause, const struct ended *e,
 			       const struct signals *s, u64 base)
 {
-	u64 product = backlog_of(s, base), back = product;
-	s64 depth = cause == CAUSE_TEST ? Q24 : r->drain_depth;
+	u64 product = backlog_of(s, base), back = product, held = product, least = part_of(e->window, 6710886); /* .4 */
+	u64 margin = min(part_of(min(s->queue, 64 * SECOND), r->drain_margin), base / 2);
 
 	if (cause == CAUSE_RISE)
 		back = min(product + wanted(r, s->rate), e->window);
+	/* A base that is known too long takes a part of the queue for a part of the path. */
+	if (cause != CAUSE_TEST) {
+		held = part_of(less(product, backlog_of(s, margin)), r->drain_depth);
+		least = part_of(e->window, 5033165); /* .3 */
+	}
 	d->cause = cause;
 	d->until = e->now + max(e->srtt, r->drain_length) + e->length;
 	d->judge = d->until + e->srtt;
 	d->give_up = d->judge + (cause == CAUSE_TEST ? 0 : r->drain_watch);
-	d->hold = min(max(part_of(product, depth), part_of(e->window, 6710886)), e->window); /* .4 */
+	d->hold = min(max(held, least), e->window);
 	d->back = max(back, e->window / 2);
 	d->start = e->window;
 	d->before = s->queue;
@@ -70,6 +77,9 @@ static inline enum stage drain_end_period(struct drain *d, u64 now, u64 low, u64
 	}
 	if (now < d->judge)
 		return STAGE_AWAITING;
+	/* A flow of less than a packet per round trip is waited for. */
+	if (!d->low && now < d->give_up + SILENCE)
+		return STAGE_WATCHING;
 	return now >= d->give_up || drain_emptied(d, base) ? STAGE_OVER : STAGE_WATCHING;
 }
 

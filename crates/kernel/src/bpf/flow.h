@@ -44,6 +44,7 @@ struct startup {
 	__u32 queued;
 	__u64 lost;
 	__u64 acked;
+	__u64 enough;		/* a delay that ends it though it is below the threshold; 0: none */
 	__u32 next_round;	/* packets delivered at which the round ends */
 	__u32 unused;
 };
@@ -103,17 +104,25 @@ struct suspicion {
 	__u64 immunity;
 };
 
+/* Round trips without a queue (Q24), and the level around which queue and loss move while the law is followed. */
+struct law {
+	__s64 idle_rounds;
+	__s64 level_queue;
+	__s64 level_loss;
+	__u64 level_known;
+};
+
 /* MODE_TEST is a drain that interrupts a competition. */
 enum mode { MODE_FOLLOW, MODE_DRAIN, MODE_TEST, MODE_COMPETE };
 
 struct guide {
 	__u32 mode;
 	__u32 failures;
-	__s64 idle_rounds;
 	__u64 base;		/* 0: no sample */
 	__u64 touched;
 	__s64 average;
 	__u64 last_drain;
+	struct law law;
 	struct suspicion suspicion;
 	struct drain drain;
 	struct compete compete;

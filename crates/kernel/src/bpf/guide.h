@@ -109,6 +109,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
+	bool following;
 	s64 rise;
 
 	if (!p || !a || !e || !hold)
@@ -117,9 +118,10 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	s = &a->signals;
 	g = &a->guide;
 	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
+	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
-	law_end_period(&g->idle_rounds, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24));
-	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, g->mode == MODE_FOLLOW);
+	law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length, following);
+	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
 	switch (g->mode) {
 	case MODE_FOLLOW:
 		return guide_follow(g, r, e, s, rise, hold);

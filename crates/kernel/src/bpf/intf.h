@@ -65,9 +65,12 @@ struct rules {
 	__s64 loss;
 	__s64 loss_most;
 	__s64 burst;
+	__s64 fair;
+	__u64 level;
 	__s64 hurry;
 	__s64 hurry_after;
 	__u64 patience;
+	__s64 early;
 	__s64 kept;
 
 	__u64 drain_rise;
@@ -77,6 +80,7 @@ struct rules {
 	__u64 drain_memory;
 	__u64 drain_length;
 	__s64 drain_depth;
+	__s64 drain_margin;
 	__u64 drain_watch;
 	__u64 drain_failures;
 

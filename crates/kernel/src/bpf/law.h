@@ -3,10 +3,10 @@
 #ifndef ASTRAEA_LAW_H
 #define ASTRAEA_LAW_H
 
-#include "fixed.h"
-#include "flow.h"
+#include "monitor.h"
 
 #define LAW_BURST (Q24 / 20)
+#define LAW_SHORTEST (MS / 10)
 #define LAW_NO_QUEUE (Q24 / 4)	/* of the wanted backlog, at most */
 
 /* The flow's own packets in the queue, Q20, at most half a million. */
@@ -26,34 +26,67 @@ noinline u64 wanted(const struct rules *r, u64 rate)
 	return max(mul_shr(r->backlog, root_q(relative, 24), 24), 1024ull);
 }
 
+/* What a share of lost packets counts in the error. */
+static inline s64 losses(const struct rules *r, s64 loss)
+{
+	return min(mul_q24(r->loss, loss), r->loss_most);
+}
+
 /* How far the own backlog is below the wanted one, as a share of it, less what losses count. Q24. */
 noinline s64 law_error(const struct rules *r, const struct signals *s)
 {
-	s64 loss;
 	u64 share;
 
 	if (!r || !s)
 		return 0;
-	loss = min(mul_q24(r->loss, s->loss), r->loss_most);
 	share = ratio(backlog_of(s, s->ahead), wanted(r, s->rate), 24);
-	return Q24 - (s64)min(share, 1ull << 40) - loss;
+	return Q24 - (s64)min(share, 1ull << 40) - losses(r, s->loss);
 }
 
-/* A period of this many round trips (Q24) has ended. */
-static inline void law_end_period(s64 *idle_rounds, const struct rules *r, const struct signals *s, s64 rounds)
+/* An average follows a value for `length` of its time constant. */
+static inline s64 followed(s64 average, s64 value, u64 length, u64 constant)
 {
-	/* The queue that is there, not the one expected: whether the window has outgrown the path is the question. */
-	bool idle = backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24) && s->burst < LAW_BURST;
+	s64 part = min(ratio(min(length, 64 * SECOND), constant, 24), (u64)Q24);
 
-	*idle_rounds = idle ? min(*idle_rounds + rounds, 1ll << 40) : 0;
+	return average + (((value - average) * part) >> 24);
+}
+
+/* A period of this many round trips (Q24) and this length has ended, in which the law was followed or not. */
+static inline void law_end_period(struct law *l, const struct rules *r, const struct signals *s, s64 rounds, u64 length,
+				  bool following)
+{
+	s64 queue = min(s->queue, 64 * SECOND);
+	bool idle;
+
+	if (following) {
+		l->level_queue = l->level_known ? followed(l->level_queue, queue, length, r->level) : queue;
+		l->level_loss = l->level_known ? followed(l->level_loss, s->loss, length, r->level) : s->loss;
+		l->level_known = 1;
+	}
+	/* The queue that is there, not the one expected: whether the window has outgrown the path is the question. */
+	idle = backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24) && s->burst < LAW_BURST;
+	l->idle_rounds = idle ? min(l->idle_rounds + rounds, 1ll << 40) : 0;
+}
+
+/* The logarithm of the backlog at which the law would rest at this level over the own one, within +-1. Q24. */
+noinline s64 law_unfairness(const struct law *l, const struct rules *r, const struct signals *s)
+{
+	u64 rest, own;
+
+	if (!l || !r || !s || !l->level_known)
+		return 0;
+	rest = mul_shr(wanted(r, s->rate), Q24 - losses(r, l->level_loss), 24);
+	own = backlog_of(s, max((u64)l->level_queue, LAW_SHORTEST));
+	return clamp(ln_q(max(rest, 1ull), 20) - ln_q(max(own, 1ull), 20), -(s64)Q24, (s64)Q24);
 }
 
 /* The step as a relative change of the window per round trip, Q24. */
-static inline s64 law_step(s64 idle_rounds, const struct rules *r, const struct signals *s)
+static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s)
 {
 	s64 step = clamp(mul_q24(r->gain, law_error(r, s)), -r->down, r->up);
-	s64 hurry = idle_rounds - r->hurry_after;
+	s64 hurry = l->idle_rounds - r->hurry_after;
 
+	step += mul_q24(r->fair, law_unfairness(l, r, s));
 	if (hurry > 0)
 		step = min(mul_q24(r->up, Q24 + min(hurry, 1ll << 36)), r->hurry);
 	if (s->burst > LAW_BURST)

@@ -11,9 +11,14 @@ enum startup_exit { EXIT_NONE, EXIT_DELAY, EXIT_LOSS };
 #define STARTUP_LOSSES 4
 #define STARTUP_ONE_IN 12
 
-static inline bool shows_queue(u64 patience, u64 sample, u64 low)
+/* Shorter delays are noise. */
+#define STARTUP_SHORTEST (4 * MS)
+
+static inline bool shows_queue(u64 patience, u64 enough, u64 sample, u64 low)
 {
-	return sample >= low + patience * clamp(low / 8, 4 * MS, 16 * MS);
+	u64 most = patience * clamp(low / 8, STARTUP_SHORTEST, 4 * STARTUP_SHORTEST);
+
+	return sample >= low + (enough ? clamp(enough, STARTUP_SHORTEST, most) : most);
 }
 
 static inline enum startup_exit startup_on_ack(struct startup *s, const struct ack *ack, u64 patience, u64 low)
@@ -24,7 +29,7 @@ static inline enum startup_exit startup_on_ack(struct startup *s, const struct a
 		s->acked = 0;
 	}
 	s->acked += ack->acked;
-	s->queued = ack->rtt && low && shows_queue(patience, ack->rtt, low) ? s->queued + 1 : 0;
+	s->queued = ack->rtt && low && shows_queue(patience, s->enough, ack->rtt, low) ? s->queued + 1 : 0;
 	if (s->queued < STARTUP_SAMPLES)
 		return EXIT_NONE;
 	s->running = 0;

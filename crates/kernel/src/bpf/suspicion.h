@@ -13,14 +13,6 @@ static inline bool nearly_empty(const struct suspicion *p, const struct signals 
 	return 5 * s->queue < max(p->level, 2 * MS);
 }
 
-/* An average follows a value for `length` of its time constant. */
-static inline s64 followed(s64 average, s64 value, u64 length, u64 constant)
-{
-	s64 part = min(ratio(min(length, 64 * SECOND), constant, 24), (u64)Q24);
-
-	return average + (((value - average) * part) >> 24);
-}
-
 static inline void suspicion_end_period(struct suspicion *p, const struct rules *r, u64 length, const struct signals *s,
 					u64 window, bool following)
 {

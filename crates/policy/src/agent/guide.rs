@@ -109,8 +109,9 @@ impl Guide {
         let seconds = length as f64 / 1e9;
         let rise = signals.queue - self.average;
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
-        self.law.end_period(&self.rules, signals, length as f64 / srtt.max(1) as f64);
         let following = matches!(self.mode, Mode::Follow);
+        let rounds = length as f64 / srtt.max(1) as f64;
+        self.law.end_period(&self.rules, signals, rounds, seconds, following);
         self.suspicion.end_period(&self.rules, seconds, signals, window, following);
         match &mut self.mode {
             Mode::Follow => self.follow(ended, signals, rise),

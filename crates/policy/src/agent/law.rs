@@ -12,33 +12,67 @@ const BURST: f64 = 0.05;
 /// An error above this says that there is hardly a queue.
 const NO_QUEUE: f64 = 0.75;
 
+/// Queueing delay in s below which levels are not told apart.
+const SHORTEST: f64 = 1e-4;
+
+/// Most that a flow's distance from the fair rate counts.
+const UNFAIR: f64 = 1.0;
+
+/// What a share of lost packets counts in the error.
+fn losses(rules: &Rules, loss: f64) -> f64 {
+    (rules.loss * loss).min(rules.loss_most)
+}
+
 /// How far the own backlog is below the wanted one, as a share of it, less what losses count.
 ///
 /// It falls with the rate, the delay and the loss, and contains no round-trip time: flows that share a queue agree at
 /// equal rates.
 pub(super) fn error(rules: &Rules, signals: &Signals) -> f64 {
-    let loss = (rules.loss * signals.loss).min(rules.loss_most);
-    1.0 - signals.backlog() / rules.wanted(signals.rate) - loss
+    1.0 - signals.backlog() / rules.wanted(signals.rate) - losses(rules, signals.loss)
 }
 
-/// The law's memory: round trips without a queue.
+/// Queueing delay in s and share of lost packets, averaged while the law is followed.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    queue: f64,
+    loss: f64,
+}
+
+/// The law's memory: round trips without a queue, and the level around which the queue moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Law {
     idle_rounds: f64,
+    level: Option<Level>,
 }
 
 impl Law {
-    /// A period of this many round trips has ended.
-    pub(super) fn end_period(&mut self, rules: &Rules, signals: &Signals, rounds: f64) {
+    /// A period of this many round trips and seconds has ended, in which the law was followed or not.
+    pub(super) fn end_period(&mut self, rules: &Rules, signals: &Signals, rounds: f64, seconds: f64, followed: bool) {
+        if followed {
+            let Signals { queue, loss, .. } = *signals;
+            let level = self.level.get_or_insert(Level { queue, loss });
+            let share = (seconds / rules.level).min(1.0);
+            level.queue += (queue - level.queue) * share;
+            level.loss += (loss - level.loss) * share;
+        }
         // The queue that is there, not the one expected: whether the window has outgrown the path is the question.
         let idle =
             signals.rate * signals.queue < (1.0 - NO_QUEUE) * rules.wanted(signals.rate) && signals.burst < BURST;
         self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
     }
 
+    /// Half the logarithm of the rate at which the law would rest at this level over the own one, within one either way:
+    /// who is far from the others' rate moves on, though the queue of the moment says the same to all.
+    fn unfairness(self, rules: &Rules, rate: f64) -> f64 {
+        let Some(Level { queue, loss }) = self.level else { return 0.0 };
+        let wanted = (1.0 - losses(rules, loss)) * rules.wanted(rate);
+        libm::log(wanted / (rate * queue.max(SHORTEST)).max(1e-6)).clamp(-UNFAIR, UNFAIR)
+    }
+
     /// The step, as a relative change of the window per round trip.
     pub(super) fn step(self, rules: &Rules, signals: &Signals) -> f64 {
         let mut step = (rules.gain * error(rules, signals)).clamp(-rules.down, rules.up);
+        step += rules.fair * self.unfairness(rules, signals.rate);
         let hurry = self.idle_rounds - rules.hurry_after;
         if hurry > 0.0 {
             step = (rules.up * (1.0 + hurry)).min(rules.hurry);
@@ -79,18 +113,48 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_far_from_the_level_s_rate_moves_on() {
+        let rules = Rules::default();
+        // Where the law wants 10 packets: 3.6 ms at the reference rate.
+        let queue = 10.0 / Rules::REFERENCE;
+        let step = |rate: f64| {
+            let mut law = Law::default();
+            // The queue of the moment says 1 to everybody: it is hardly there.
+            law.end_period(&rules, &signals(rate, queue), 1.0, 0.03, true);
+            law.step(&rules, &signals(rate, 0.0))
+        };
+        assert!((step(Rules::REFERENCE) - rules.up).abs() < 1e-12, "at the fair rate: the law alone");
+        assert!((step(4.0 * Rules::REFERENCE) - (rules.up - rules.fair * 2.0_f64.ln())).abs() < 1e-12);
+        assert!((step(Rules::REFERENCE / 4.0) - (rules.up + rules.fair * 2.0_f64.ln())).abs() < 1e-12);
+        assert!((step(Rules::REFERENCE / 100.0) - (rules.up + rules.fair)).abs() < 1e-12, "and no more than this");
+    }
+
+    #[test]
+    fn the_level_follows_within_a_second_and_only_where_the_law_is_followed() {
+        let rules = Rules::default();
+        let mut law = Law::default();
+        let queue = 10.0 / Rules::REFERENCE;
+        let at = |queue: f64| signals(Rules::REFERENCE, queue);
+        law.end_period(&rules, &at(queue), 1.0, 0.1, true);
+        (0..100).for_each(|_| law.end_period(&rules, &at(2.0 * queue), 1.0, 0.1, false));
+        assert!(law.unfairness(&rules, Rules::REFERENCE).abs() < 1e-12);
+        law.end_period(&rules, &at(2.0 * queue), 1.0, 0.1, true);
+        assert!((law.unfairness(&rules, Rules::REFERENCE) + 1.1_f64.ln()).abs() < 1e-9);
+    }
+
+    #[test]
     fn an_idle_path_is_filled_faster_and_faster() {
         let rules = Rules::default();
         let idle = signals(1000.0, 0.0);
         let mut law = Law::default();
         let mut steps = Vec::new();
         for _ in 0..30 {
-            law.end_period(&rules, &idle, 1.0);
+            law.end_period(&rules, &idle, 1.0, 0.03, false);
             steps.push(law.step(&rules, &idle));
         }
         assert!(steps[..2].iter().all(|step| *step == rules.up));
         assert!(steps.is_sorted() && steps[19] < rules.hurry && steps[29] == rules.hurry, "{steps:?}");
-        law.end_period(&rules, &signals(1000.0, 0.1), 1.0);
+        law.end_period(&rules, &signals(1000.0, 0.1), 1.0, 0.03, false);
         assert!(law.step(&rules, &idle) == rules.up, "a queue ends it");
     }
 

@@ -84,7 +84,7 @@ impl AgentConfig {
 /// Actions of a few per cent would need seconds to find the bandwidth, so a flow begins with slow start, paced at twice
 /// `cwnd / srtt`. The policy takes over when eight acknowledgements in a row show a queue: their round trips exceed the
 /// smallest by an eighth of it, at least 4 ms and at most 16 ms (RFC 9406 §4.2), or by [`Rules::patience`] times that in
-/// the forms with a backlog state, which then shrink the window to what fits without the queue (guided: to
+/// the forms with a backlog state (guided: or by [`Rules::early`], if that is less), which then shrink the window to what fits without the queue (guided: to
 /// [`Rules::kept`] of it). It also takes over, with half the window, at an ECN mark and at a loss; in the forms with a backlog state only at one that is too heavy
 /// to be random.
 ///
@@ -310,6 +310,12 @@ impl Controller for Agent {
         if self.startup.is_running() {
             if !ack.rate.app_limited {
                 self.set_window(self.cwnd + ack.acked as f64);
+            }
+            if self.config.form == Form::Guided && rtt.smoothed() > 0 {
+                // A flow among many finds a queue that is enough for its rate long before a round trip shows it.
+                let (rules, seconds) = (&self.config.rules, rtt.smoothed() as f64 / 1e9);
+                let rate = self.cwnd / self.mss / seconds;
+                self.startup.enough = (rules.early * rules.wanted(rate) / rate * 1e9) as Nanos;
             }
             if let Some(exit) = self.startup.on_ack(ack, rtt.min()) {
                 self.leave_startup(exit, ack.rtt);

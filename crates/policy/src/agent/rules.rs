@@ -22,12 +22,18 @@ pub struct Rules {
     pub loss_most: f64,
     /// Share of a burst's losses, as a logarithm, that the window follows per round trip.
     pub burst: f64,
+    /// Relative step per round trip of a flow whose rate is e² times from where the law would rest at the queue's level.
+    pub fair: f64,
+    /// Time constant of that level in s, the same for all flows.
+    pub level: f64,
     /// Largest relative step per round trip while a path keeps showing no queue at all …
     pub hurry: f64,
     /// … which begins after this many round trips without one.
     pub hurry_after: f64,
-    /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start.
+    /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, at most …
     pub patience: u64,
+    /// … and the delay, in multiples of what the law would want at this rate (at least 4 ms), that is enough.
+    pub early: f64,
     /// Share of the window without its queue that is kept then: it doubled in the last round trip, and others yield.
     pub kept: f64,
     /// When and how the queue is drained.
@@ -51,8 +57,10 @@ pub struct DrainRules {
     pub memory: Nanos,
     /// Shortest drain; at least a round trip.
     pub length: Nanos,
-    /// Share of the bandwidth-delay product that stays in flight.
+    /// Share of the bandwidth-delay product, less the margin, that stays in flight.
     pub depth: f64,
+    /// Margin, as a share of the queueing delay: how far the known base may be above the true one.
+    pub margin: f64,
     /// How long a drain that did not show the base is watched on.
     pub watch: Nanos,
     /// Drains in a row that the clock asked for and that showed a longer base, until it is believed.
@@ -106,9 +114,12 @@ impl Default for Rules {
             loss: 30.0,
             loss_most: 0.6,
             burst: 0.5,
+            fair: 0.05,
+            level: 1.0,
             hurry: 0.5,
             hurry_after: 2.0,
             patience: 2,
+            early: 6.0,
             kept: 0.8,
             drain: DrainRules {
                 rise: 0.003,
@@ -118,6 +129,7 @@ impl Default for Rules {
                 memory: 5 * SECOND,
                 length: 100 * MILLISECOND,
                 depth: 0.98,
+                margin: 0.5,
                 watch: 120 * MILLISECOND,
                 failures: 3,
             },

@@ -5,8 +5,10 @@ use astraea_cc::{Ack, MILLISECOND, Nanos, RoundCounter};
 /// When slow start ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Startup {
-    /// Round trips must exceed the smallest by this many thresholds of RFC 9406.
+    /// Round trips must exceed the smallest by this many thresholds of RFC 9406 …
     patience: Nanos,
+    /// … or by this, if it is less: at least [`SHORTEST`](Startup::SHORTEST).
+    pub(super) enough: Nanos,
     /// Whether any loss ends it, or only a share that no random loss has.
     any_loss: bool,
     running: bool,
@@ -27,13 +29,24 @@ pub(super) enum Exit {
 
 impl Startup {
     const SAMPLES: u32 = 8;
+    /// Shorter delays are noise.
+    const SHORTEST: Nanos = 4 * MILLISECOND;
     /// Losses of a round trip that end it: at least this many packets …
     const PACKETS: u64 = 4;
     /// … and more than one in this many of those that the round brought.
     const ONE_IN: u64 = 12;
 
     pub(super) fn new(patience: Nanos, any_loss: bool) -> Self {
-        Self { patience, any_loss, running: true, queued: 0, lost: 0, acked: 0, rounds: RoundCounter::default() }
+        Self {
+            patience,
+            enough: Nanos::MAX,
+            any_loss,
+            running: true,
+            queued: 0,
+            lost: 0,
+            acked: 0,
+            rounds: RoundCounter::default(),
+        }
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -45,7 +58,8 @@ impl Startup {
     }
 
     fn shows_queue(&self, sample: Nanos, min: Nanos) -> bool {
-        sample >= min + self.patience * (min / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND)
+        let most = self.patience * (min / 8).clamp(Self::SHORTEST, 4 * Self::SHORTEST);
+        sample >= min + self.enough.clamp(Self::SHORTEST, most)
     }
 
     pub(super) fn on_ack(&mut self, ack: &Ack, min: Option<Nanos>) -> Option<Exit> {
@@ -106,6 +120,17 @@ mod tests {
         assert_eq!(exit(2, 10.0, &[17.9; 9]), None);
         assert_eq!(exit(2, 10.0, &[18.0; 9]), Some(7));
         assert_eq!(exit(2, 400.0, &[432.0; 9]), Some(7));
+    }
+
+    #[test]
+    fn less_is_enough_for_a_flow_among_many() {
+        let ends = |enough: f64, sample: f64| {
+            let mut startup = Startup { enough: ms(enough), ..Startup::new(2, false) };
+            (0..8).any(|_| startup.on_ack(&ack(0, 1, Some(ms(sample))), Some(ms(40.0))).is_some())
+        };
+        assert!(ends(6.0, 46.0) && !ends(6.0, 45.9));
+        assert!(ends(1.0, 44.0) && !ends(1.0, 43.9), "never less than 4 ms");
+        assert!(ends(20.0, 50.0) && !ends(20.0, 49.9), "never more than two thresholds");
     }
 
     #[test]
