@@ -55,10 +55,12 @@ fn sized(sizes: &[usize]) -> Policy {
 
 /// Time of one answer of the network in the kernel, in µs, and of a whole period with measuring, law and rules.
 fn decision() -> Value {
-    let shapes: [(&str, Policy); 3] = [
+    let shapes: [(&str, Policy); 5] = [
         ("astraea 25-64-32-1", shipped_policy("astraea")),
         ("small 25-32-16-1", sized(&[25, 32, 16, 1])),
         ("full 25-256-128-64-1", sized(&[25, 256, 128, 64, 1])),
+        ("astraea-pure 40-128-64-1, wide", shipped_policy("astraea-pure")),
+        ("astraea-paper 40-256-128-64-1, wide", shipped_policy("astraea-paper")),
     ];
     let mut results = serde_json::Map::new();
     for (name, policy) in shapes {
