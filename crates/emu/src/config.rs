@@ -49,6 +49,9 @@ pub struct Config {
     pub seed: u64,
     /// The emulation is unfaithful if one packet in a thousand is later than this, in ns.
     pub lateness_limit_ns: Nanos,
+    /// Deliver every 50 µs under load, whatever that costs. Otherwise deliveries are further apart the longer the path is, in
+    /// which bursts a scheme that measures rates finds more bandwidth than there is.
+    pub prompt: bool,
     /// Keep a log of every packet for [`Running::take_log`](crate::Running::take_log).
     pub log: bool,
 }
@@ -64,6 +67,7 @@ impl Default for Config {
             lead_ns: 0,
             seed: 1,
             lateness_limit_ns: 2_000_000,
+            prompt: false,
             log: false,
         }
     }

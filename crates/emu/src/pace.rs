@@ -10,7 +10,7 @@ use astraea_sim::{DelayConfig, LinkConfig, Nanos};
 use crate::config::Route;
 
 /// Bounds of the distance in ns.
-const SHORTEST: Nanos = 50_000;
+pub(crate) const SHORTEST: Nanos = 50_000;
 const LONGEST: Nanos = 250_000;
 
 /// The distance is this part of the shortest one-way delay, so that it hardly shows in round-trip times. CPU time goes by

@@ -49,7 +49,7 @@ impl Running {
             forward: false,
             first_path,
         };
-        let distance = pace::distance(&config.links, &config.routes);
+        let distance = if config.prompt { pace::SHORTEST } else { pace::distance(&config.links, &config.routes) };
         let meshes = config.meshes()?;
         let directions = match meshes.len() {
             1 => vec![vec![out(0), back(flows)]],

@@ -138,6 +138,7 @@ pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> 
         lead_ns: lead + SLACK,
         seed,
         lateness_limit_ns: lateness_limit,
+        prompt: true,
         ..astraea_emu::Config::default()
     })?;
     let (flows, held_up, packet) = match &job.schemes {
