@@ -11,6 +11,7 @@ import platform
 import re
 import subprocess
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,8 @@ class Quic(Kernel):
 
     Args:
         lateness_limit_ns: What one packet in a thousand may be late.
-        decide: The inference service that decides for learned schemes, its `address` and perhaps `key`, the file with the
-            shared key; None: they do so themselves.
+        decide: The inference service that decides for learned schemes: its `address`, and perhaps `key`, the file with
+            the shared key; None: they do so themselves.
     """
 
     name = "quic"
