@@ -194,9 +194,9 @@ mod tests {
             compete.test_is_due(&rules(), ms(at), srtt, &signals(2000.0, queue))
         };
         let mut first = compete();
-        assert!(!due(&mut first, 1500.0, SRTT, 50.0));
-        assert!(due(&mut first, 1501.0, SRTT, 50.0));
-        assert!(!due(&mut first, 3001.0, SRTT, 50.0), "counted from the last");
+        assert!(!due(&mut first, 700.0, SRTT, 50.0));
+        assert!(due(&mut first, 701.0, SRTT, 50.0));
+        assert!(!due(&mut first, 1401.0, SRTT, 50.0), "counted from the last");
         let mut far = compete();
         assert!(!due(&mut far, 1800.0, 6 * SRTT, 50.0), "six round trips of 300 ms");
         assert!(due(&mut far, 1801.0, 6 * SRTT, 50.0));

@@ -147,11 +147,11 @@ mod tests {
     fn the_window_leaves_room_for_what_it_is_about() {
         // 2000 packets/s for 40 ms: 80 packets, and the wanted backlog is 10 sqrt(2000 / 2777).
         let rise = drain(Cause::Rise, 2000.0);
-        // Half of the queue of 20 packets is left out.
-        close(rise.hold, 0.98 * 70.0);
+        // A quarter of the queue of 20 packets is left out.
+        close(rise.hold, 0.98 * 75.0);
         close(rise.back, 80.0 + 10.0 * (2000.0_f64 / 2777.0).sqrt());
         let clock = drain(Cause::Clock, 2000.0);
-        close(clock.hold, 0.98 * 70.0);
+        close(clock.hold, 0.98 * 75.0);
         close(clock.back, 80.0);
         close(drain(Cause::Test, 2000.0).hold, 80.0);
     }

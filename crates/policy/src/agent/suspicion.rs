@@ -216,10 +216,10 @@ mod tests {
     fn a_window_given_up_for_nothing_makes_a_failed_drain_a_sign() {
         let mut flow = Flow::new();
         flow.periods(1, 15.0);
-        flow.window = 41.0;
+        flow.window = 46.0;
         flow.periods(1, 15.0);
-        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "a factor of 2.44 is below 2.5");
-        flow.window = 39.0;
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "a factor of 2.17 is below 2.2");
+        flow.window = 45.0;
         flow.periods(1, 15.0);
         close(flow.suspicion.failed_drain(&flow.rules, 0).unwrap(), 60.0);
         // Growth takes it back.

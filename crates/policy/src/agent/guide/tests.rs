@@ -64,7 +64,7 @@ fn a_rise_of_the_queue_is_drained() {
     // A quarter of 40 ms is 10 ms.
     assert_eq!(flow.period(BASE + 10.9), Verdict::Follow);
     let Verdict::Hold(hold) = flow.period(BASE + 15.0) else { panic!("a drain") };
-    close(hold, 0.98 * (80.0 - 0.0075 * RATE));
+    close(hold, 0.98 * (80.0 - 0.00375 * RATE));
     assert_eq!(flow.periods(4, BASE), [Verdict::Leave; 4], "100 ms and a period");
     let Verdict::Hold(back) = flow.period(BASE) else { panic!("back to the product and the wanted backlog") };
     close(back, 80.0 + 10.0 * (RATE / 2777.0).sqrt());
@@ -85,7 +85,7 @@ fn a_base_that_is_not_seen_for_5_s_is_looked_for() {
     let mut flow = Flow::new();
     assert_eq!(flow.periods(166, BASE + 5.0), [Verdict::Follow; 166]);
     let Verdict::Hold(hold) = flow.period(BASE + 5.0) else { panic!("a drain") };
-    close(hold, 0.98 * (80.0 - 0.0025 * RATE));
+    close(hold, 0.98 * (80.0 - 0.00125 * RATE));
     flow.periods(6, BASE);
     assert_eq!(flow.guide.failures, 0);
     // Whoever sees it goes on: 41 ms is near enough (2 % and .2 ms).
@@ -131,7 +131,7 @@ fn a_test_that_finds_nobody_ends_a_competition() {
     let began = flow.now;
     let verdict = (0..100).map(|_| flow.period(BASE + 6.0)).find(|verdict| *verdict != Verdict::Leave);
     assert!(matches!(verdict, Some(Verdict::Hold(_))) && !flow.guide.is_competing());
-    assert_eq!(flow.now - began, ms(1530.0), "the first period that ends after more than 1.5 s");
+    assert_eq!(flow.now - began, ms(720.0), "the first period that ends after more than .7 s");
     let verdicts = flow.periods(6, BASE);
     assert_eq!(verdicts[5], Verdict::Follow, "{verdicts:?}");
     assert!(!flow.guide.is_competing());
