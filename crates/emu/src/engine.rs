@@ -129,7 +129,7 @@ impl Engine {
         if due <= now {
             return;
         }
-        let early = self.pace.early();
+        let early = self.pace.early(now);
         let timeout = timespec((due - now).saturating_sub(early).min(LONGEST_SLEEP));
         let mut inputs: Vec<PollFd<'_>> =
             self.directions.iter().map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN)).collect();

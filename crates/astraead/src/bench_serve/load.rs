@@ -227,6 +227,7 @@ impl Flood {
         let mut client = load.client()?;
         let (count, stopped) = (answered.clone(), stop.clone());
         let thread = thread::Builder::new().name("flood".to_owned()).spawn(move || {
+            process::yield_to_others();
             let (report, mut decisions) = (report(), Vec::new());
             (0..Self::OPEN).for_each(|flow| client.ask(flow, &report));
             while !stopped.load(Ordering::Relaxed) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 
 use astraea_serve::Address;
+use nix::libc;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 
 /// What a process has used.
@@ -15,6 +16,14 @@ pub(super) struct Usage {
     pub(super) memory: f64,
     /// … and the most that it ever was.
     pub(super) memory_peak: f64,
+}
+
+/// The calling thread gets what time the others leave: whether a flood is in their way is asked of the service, not of the
+/// scheduler, for which it would be one busy thread more on the processors of those that measure.
+pub(super) fn yield_to_others() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the structure outlives the call. A refusal leaves the thread as it is.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) };
 }
 
 /// The process that listens at a socket in the file system.

@@ -65,13 +65,13 @@ pub(super) struct Ended {
 }
 
 impl Guide {
-    pub(super) fn new(rules: Rules, mss: u32) -> Self {
+    pub(super) fn new(rules: &Rules, mss: u32) -> Self {
         Self {
-            rules,
+            rules: *rules,
             mss,
             law: Law::default(),
             mode: Mode::Follow,
-            suspicion: Suspicion::new(&rules),
+            suspicion: Suspicion::new(rules),
             base: Nanos::MAX,
             touched: 0,
             average: 0.0,

@@ -149,7 +149,7 @@ impl Agent {
             last_rtt: 0,
             heard: 0,
             base: Nanos::MAX,
-            guide: guided.then(|| Guide::new(config.rules, mss)),
+            guide: guided.then(|| Guide::new(&config.rules, mss)),
             state: match config.form {
                 Form::Paper => State::Paper(LocalState::default()),
                 Form::Pure | Form::Guided => State::Backlog(BacklogState::default()),

@@ -13,7 +13,7 @@ struct Flow {
 
 impl Flow {
     fn new() -> Self {
-        let mut guide = Guide::new(Rules::default(), MSS);
+        let mut guide = Guide::new(&Rules::default(), MSS);
         guide.on_sample(0, ms(BASE));
         Self { guide, now: 0, window: 100.0 }
     }
