@@ -69,8 +69,9 @@ fn a_rate_is_kept_and_a_stop_is_a_stop() {
     let share = |outcome: &Outcome| outcome.stats.delivered_bytes as f64 / expected;
     assert!((f64::EPSILON..1.02).contains(&share(stopped)), "{}", share(stopped));
     assert!(stopped.slots[..49].iter().all(|slot| slot.delivered == 0));
-    // On for 0.8 s of 2 s.
-    assert!((f64::EPSILON..0.85).contains(&share(on_off)), "{}", share(on_off));
+    // On four times for 0.2 s of 2 s; what an application has handed over when it pauses, 64 kB at most, still goes out.
+    let most = 0.8 + 4.0 * 65_536.0 / expected;
+    assert!((f64::EPSILON..1.02 * most).contains(&share(on_off)), "{}", share(on_off));
 }
 
 #[test]
