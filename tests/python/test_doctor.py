@@ -50,7 +50,8 @@ def test_the_json_has_a_fixed_form() -> None:
     for ability in findings["abilities"]:
         blocking = [check["name"] for check in findings["checks"] if ability["feature"] in check["disables"]]
         assert (ability["works"], ability["missing"]) == (not blocking, blocking)
-    assert [scheme["name"] for scheme in findings["schemes"]] == ["cubic", "newreno", "bbr", "astraea"]
+    names = ["cubic", "newreno", "bbr", "astraea", "astraea-pure", "astraea-paper"]
+    assert [scheme["name"] for scheme in findings["schemes"]] == names
 
 
 def test_the_text_names_every_check() -> None:

@@ -149,7 +149,8 @@ def test_interrupts_and_jobs_are_the_inner_shells_own(terminal: Terminal) -> Non
 
 
 def test_a_command_is_interrupted_and_the_link_says_so(terminal: Terminal) -> None:
-    terminal.type(f"{COMMAND} link --delay 1ms -- sh -c 'echo begun-$((1)); sleep 303'\n")
+    # A shell that is interrupted just before it starts a command would wait for it, so the command takes its place.
+    terminal.type(f"{COMMAND} link --delay 1ms -- sh -c 'echo begun-$((1)); exec sleep 303'\n")
     terminal.expect("begun-1")
     terminal.interrupt()
     terminal.type("echo status-$?\n")
