@@ -9,13 +9,14 @@ saw. `astraea` must be attached. Everything happens in network namespaces made f
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
@@ -24,6 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent
 ASTRAEAD = ROOT / ".venv/bin/astraead"
 LINK = ["--rate=100Mbps", "--delay=15ms", "--buffer=1bdp"]
 INSIDE = "ASTRAEA_IPERF3_INSIDE"
+
+
+def give_up(reason: str) -> NoReturn:
+    """One line, and the exit status of bad input."""
+    print(f"bench/iperf3.py: {reason}", file=sys.stderr)
+    sys.exit(2)
 
 
 def missing() -> str | None:
@@ -41,7 +48,7 @@ def measure(controller: str, seconds: float) -> dict[str, Any]:
     """One connection of iperf3 under a controller."""
     with tempfile.TemporaryDirectory() as folder:
         result, report = Path(folder, "result"), Path(folder, "report")
-        client = f"exec iperf3 --json -c $ASTRAEA_BASE -C {controller} -t {seconds:g} > {result}"
+        client = f"exec iperf3 --json -c $ASTRAEA_BASE -C {shlex.quote(controller)} -t {seconds:g} > {result}"
         link = [str(ASTRAEAD), "link", "--no-meter", f"--report={report}", *LINK, "--", "sh", "-c", client]
         server = subprocess.Popen(["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
         try:
@@ -50,9 +57,9 @@ def measure(controller: str, seconds: float) -> dict[str, Any]:
         finally:
             server.kill()
             server.wait()
-        answer = json.loads(result.read_text())
-        if "error" in answer:
-            sys.exit(f"iperf3 -C {controller}: {answer['error']}")
+        answer = json.loads(result.read_text() or "{}") if result.exists() and report.exists() else {}
+        if "end" not in answer or "error" in answer:
+            give_up(f"iperf3 -C {controller}: {answer.get('error', 'it did not run behind the link')}")
         link_saw = json.loads(report.read_text())
     end, sender = answer["end"], answer["end"]["streams"][0]["sender"]
     return {
@@ -74,7 +81,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     arguments = parser.parse_args()
     if (reason := missing()) is not None:
-        sys.exit(f"bench/iperf3.py: {reason}")
+        give_up(reason)
     if INSIDE not in os.environ:
         # A network of its own, so that the host's, with its ports and routes, is left alone.
         alone = ["unshare", "--net", "--", sys.executable, *sys.argv]

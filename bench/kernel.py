@@ -3,7 +3,7 @@
 
 Each group is a scenario of the papers, shortened where nothing but its length is lost; README.md here records what came
 out. Real time: about half an hour for all groups but `three-flows`, and as long again for that one. Results and one
-report with all groups on real TCP go to DIR.
+report with all groups on real TCP go to DIR; what is there already is not measured again.
 """
 
 import argparse
@@ -133,7 +133,8 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = arguments.groups.split(",")
     if unknown := [group for group in wanted if group not in GROUPS]:
-        sys.exit(f"bench/kernel.py: no group {unknown[0]}; expected some of {', '.join(GROUPS)}")
+        print(f"bench/kernel.py: no group {unknown[0]}; expected some of {', '.join(GROUPS)}", file=sys.stderr)
+        sys.exit(2)
     arguments.out.mkdir(parents=True, exist_ok=True)
     for group in wanted:
         print(table(group, run(group, "kernel", arguments.out), run(group, "sim", arguments.out)), flush=True)

@@ -84,9 +84,9 @@ impl AgentConfig {
 /// Actions of a few per cent would need seconds to find the bandwidth, so a flow begins with slow start, paced at twice
 /// `cwnd / srtt`. The policy takes over when eight acknowledgements in a row show a queue: their round trips exceed the
 /// smallest by an eighth of it, at least 4 ms and at most 16 ms (RFC 9406 §4.2), or by [`Rules::patience`] times that in
-/// the forms with a backlog state (guided: or by [`Rules::early`], if that is less), which then shrink the window to what fits without the queue (guided: to
-/// [`Rules::kept`] of it). It also takes over, with half the window, at an ECN mark and at a loss; in the forms with a backlog state only at one that is too heavy
-/// to be random.
+/// the forms with a backlog state (guided: or by [`Rules::early`], if that is less), which then shrink the window to what
+/// fits without the queue (guided: to [`Rules::kept`] of it). It also takes over, with half the window, at an ECN mark and
+/// at a loss; in the forms with a backlog state only at one that is too heavy to be random.
 ///
 /// # Afterwards
 ///
