@@ -8,17 +8,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use nix::sys::socket::{
-    AddressFamily, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, setsockopt, sockopt,
-};
+use nix::sys::socket::{AddressFamily, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
 
+use super::datagrams::Datagrams;
 use super::error::ServiceError;
-use super::share::Shares;
 use crate::Address;
 use crate::auth::plain;
-
-/// Bytes of requests that the system keeps while the service is busy, if it may.
-const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// A socket that peers send to.
 #[derive(Debug)]
@@ -26,7 +21,7 @@ pub(super) enum Listener {
     /// Peers connect.
     Unix(UnixListener, Option<Place>),
     /// Peers send datagrams, of which each peer has its share.
-    Udp(UdpSocket, Shares),
+    Udp(Box<Datagrams>),
 }
 
 /// A socket's name in the file system, which is removed with it.
@@ -113,10 +108,7 @@ impl Listener {
     }
 
     fn of_datagrams(socket: UdpSocket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        // A wish: the system has its own bound.
-        let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
-        Ok(Self::Udp(socket, Shares::default()))
+        Ok(Self::Udp(Box::new(Datagrams::new(socket)?)))
     }
 
     /// The sockets that systemd hands over (`sd_listen_fds(3)`), with what can be said of their addresses.
@@ -173,7 +165,7 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(listener, _) => listener.as_fd(),
-            Self::Udp(socket, _) => socket.as_fd(),
+            Self::Udp(datagrams) => datagrams.as_fd(),
         }
     }
 }

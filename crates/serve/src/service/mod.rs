@@ -1,6 +1,7 @@
 //! The service: sockets, turns and signals around the [`Engine`].
 
 mod connection;
+mod datagrams;
 mod engine;
 mod error;
 mod flows;

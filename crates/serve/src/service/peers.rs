@@ -1,7 +1,6 @@
 //! What a turn does with each socket that is ready.
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::time::Instant;
 
 use nix::sys::epoll::{EpollEvent, EpollFlags};
@@ -13,11 +12,7 @@ use super::listen::Listener;
 use super::metrics::Metrics;
 use super::run::{CONNECTIONS, Service};
 use super::sessions::Peer;
-use super::share::Place;
-use crate::wire::{LONGEST, WireError};
-
-/// Datagrams that are read from a socket in one turn. More come only in floods, of which most is not worth more than reading.
-const DATAGRAMS: u64 = 2048;
+use crate::wire::WireError;
 
 impl Service {
     pub(super) fn accept(&mut self, index: usize) -> bool {
@@ -82,39 +77,16 @@ impl Service {
     }
 
     pub(super) fn read_datagrams(&mut self, index: usize) -> bool {
-        let Listener::Udp(socket, shares) = &mut self.listeners[index] else { return false };
+        let Listener::Udp(datagrams) = &mut self.listeners[index] else { return false };
         let (engine, metrics, now) = (&mut self.engine, &self.metrics, self.began.elapsed().as_secs() as u32);
-        let mut take = |from: SocketAddr, message: &[u8]| {
+        let received = datagrams.receive(|from, message| {
             note(metrics, engine.receive(Peer::Datagram(index as u16, from), message, now));
-        };
-        let mut messages = shares.begin(&mut self.message, &mut take) as u64;
-        let (mut read, mut flooded, mut more) = (0, 0, true);
-        while read < DATAGRAMS {
-            match socket.recv_from(&mut self.buffer[..=LONGEST]) {
-                Ok((length, from)) => {
-                    read += 1;
-                    match shares.place(from, &self.buffer[..length]) {
-                        Place::Now => {
-                            messages += 1;
-                            take(from, &self.buffer[..length]);
-                        }
-                        Place::Later => {}
-                        Place::Nowhere => flooded += 1,
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Nothing left, or the report that some earlier answer could not be delivered.
-                Err(error) => {
-                    more = error.kind() != ErrorKind::WouldBlock;
-                    break;
-                }
-            }
+        });
+        if received.flooded > 0 {
+            self.metrics.drop("flood", received.flooded);
         }
-        if flooded > 0 {
-            self.metrics.drop("flood", flooded);
-        }
-        self.metrics.messages(true, messages + flooded);
-        more || shares.is_behind()
+        self.metrics.messages(true, received.messages + received.flooded);
+        received.more
     }
 
     pub(super) fn end(&mut self, number: u64, ended: &Ended) {

@@ -72,7 +72,6 @@ pub struct Service {
     gather: Gather,
     pub(super) began: Instant,
     pub(super) buffer: Vec<u8>,
-    pub(super) message: Vec<u8>,
     pub(super) touched: Vec<u64>,
     stop: bool,
 }
@@ -143,7 +142,6 @@ impl Service {
             metrics_at,
             began: Instant::now(),
             buffer: vec![0; SHARE],
-            message: Vec::new(),
             touched: Vec::new(),
             stop: false,
         };
@@ -159,7 +157,7 @@ impl Service {
     /// The addresses of the UDP sockets, whose ports the system may have chosen.
     pub fn udp_addresses(&self) -> Vec<Address> {
         let udp = |listener: &Listener| match listener {
-            Listener::Udp(socket, _) => socket.local_addr().ok().map(Address::Udp),
+            Listener::Udp(datagrams) => datagrams.address().ok().map(Address::Udp),
             Listener::Unix(..) => None,
         };
         self.listeners.iter().filter_map(udp).collect()
@@ -229,7 +227,7 @@ impl Service {
         let mut more = events.len() >= 1024;
         // What waits for its turn makes no socket ready.
         for index in 0..self.listeners.len() {
-            let is_behind = matches!(&self.listeners[index], Listener::Udp(_, shares) if shares.is_behind());
+            let is_behind = matches!(&self.listeners[index], Listener::Udp(datagrams) if datagrams.is_behind());
             if is_behind && !events.iter().any(|event| event.data() == index as u64 + 1) {
                 more |= self.read_datagrams(index);
             }
@@ -284,7 +282,7 @@ impl Service {
                 self.metrics.drop(Dropped::Superseded.name(), round.superseded as u64);
             }
         }
-        let (connections, listeners, touched) = (&mut self.connections, &self.listeners, &mut self.touched);
+        let (connections, listeners, touched) = (&mut self.connections, &mut self.listeners, &mut self.touched);
         let mut lost = 0;
         self.engine.replies(|peer, bytes| match peer {
             Peer::Stream(number) => {
@@ -294,13 +292,16 @@ impl Service {
                 }
             }
             Peer::Datagram(index, to) => {
-                if let Listener::Udp(socket, _) = &listeners[index as usize]
-                    && socket.send_to(bytes, to).is_err()
-                {
-                    lost += 1;
+                if let Listener::Udp(datagrams) = &mut listeners[index as usize] {
+                    lost += datagrams.push(to, bytes);
                 }
             }
         });
+        for listener in listeners {
+            if let Listener::Udp(datagrams) = listener {
+                lost += datagrams.flush();
+            }
+        }
         if lost > 0 {
             self.metrics.drop("unsent", lost);
         }
