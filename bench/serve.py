@@ -30,6 +30,9 @@ from astraea.cli.host import program
 POLICY = "astraea-paper"
 """The shipped policy with the full network."""
 
+FLOODS = ("busy", "answered", "requests", "garbage")
+"""What shares the machine with the load: a thread that only takes the processor time, and floods."""
+
 PERIODIC = ("--period", "30ms", "--max-wait", "1")
 
 
@@ -95,16 +98,23 @@ def measure(seconds: float, repeat: int) -> dict[str, Any]:
         "unix, 1000 connections": ("--connections", "1000"),
         "udp": ("--udp",),
         "unix, beside a flood": ("--flood",),
+        "udp, service apart": ("--udp", "--apart"),
     }
+    for kind in FLOODS:
+        cases[f"udp, beside {kind}"] = ("--udp", "--flood", kind)
+        cases[f"udp, service apart, beside {kind}"] = ("--udp", "--apart", "--flood", kind)
     for name, arguments in cases.items():
         periodic = rounds(*PERIODIC, "--flows", "1000", *arguments)
         found[f"1000 flows, {name}"] = {
             "p50_ms": median(periodic, "latency_ms", "p50"),
             "p99_ms": median(periodic, "latency_ms", "p99"),
+            "p99_ms_of_rounds": [run["latency_ms"]["p99"] for run in periodic],
             "cpu_share": median(periodic, "cpu_share"),
             "mean_batch": median(periodic, "mean_batch"),
             "fallbacks": sum(run["fallbacks"] for run in periodic),
         }
+        if "flood" in periodic[0]:
+            found[f"1000 flows, {name}"]["flood_per_s"] = median(periodic, "flood", "sent") / seconds
     few = rounds(*PERIODIC, "--flows", "10")
     found["10 flows"] = {"p50_ms": median(few, "latency_ms", "p50"), "cpu_share": median(few, "cpu_share")}
     found["growth"] = found["1000 flows, unix"]["cpu_share"] / found["10 flows"]["cpu_share"]
@@ -127,8 +137,10 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("  at a mean batch of", f"{flows['mean_batch']:.0f}", ""),
         ("growth of CPU from 10 to 1000 flows", f"{found['growth']:.1f}", "30 / 10"),
     ]
-    for name in ("unix, 1000 connections", "udp", "unix, beside a flood"):
-        case = found[f"1000 flows, {name}"]
+    for key, case in found.items():
+        name = key.removeprefix("1000 flows, ")
+        if name in (key, "unix"):
+            continue
         figures = f"{case['p50_ms']:.2f} / {case['p99_ms']:.2f}; {case['cpu_share']:.3f}"
         table.append((f"1000 flows, {name}: p50 / p99, ms; CPU", figures, ""))
     table += [

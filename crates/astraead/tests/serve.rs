@@ -174,6 +174,7 @@ fn each_mistake_is_one_line() {
         (vec!["serve", "--listen", &unix, "--max-wait", "x"], "expected 0 to 1000"),
         (vec!["serve", "--listen", &unix, "--mode", "abc"], "expected permissions like 660"),
         (vec!["bench-serve", "--connect", "udp:192.0.2.1:1"], "expected an address of this host"),
+        (vec!["bench-serve", "--flood", "garbage"], "expected a service on UDP"),
         (vec!["bench-serve", "--duration", "2h"], "expected a time like 30ms or 10s"),
         (vec!["attach", "--name", &name, "--decide", &unix], "expected --mode agent with it"),
         (vec!["attach", "--name", &name, "--mode", "agent", "--decide", &unix], "serve.sock: no service: "),
@@ -237,12 +238,20 @@ fn an_agent_shares_the_key_of_its_service() {
 #[test]
 fn a_load_of_a_moment() {
     let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--duration", "300ms", "--json"];
-    for transport in [&["--period", "30ms"][..], &["--udp", "--period", "0"]] {
+    for transport in [
+        &["--period", "30ms"][..],
+        &["--udp", "--period", "0"],
+        &["--flood"],
+        &["--udp", "--flood", "requests"],
+        &["--udp", "--flood", "garbage"],
+    ] {
         let output = Command::new(PROGRAM).args(arguments).args(transport).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(result["decisions"].as_u64().unwrap() > 0, "{result}");
         assert!(result["decisions_per_cpu_s"].as_f64().unwrap() > 0.0 && result["mean_batch"].as_f64().unwrap() >= 1.0);
         assert!(result["latency_ms"]["p50"].as_f64().unwrap() > 0.0 && result["memory_mb"].as_f64().unwrap() > 0.0);
+        let flooded = result["flood"]["sent"].as_u64().is_some_and(|sent| sent > 0);
+        assert_eq!(flooded, transport.contains(&"--flood"), "{result}");
     }
 }

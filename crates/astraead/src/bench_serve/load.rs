@@ -1,8 +1,5 @@
 //! Flows that ask, in one thread.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use astraea_serve::{Address, Client, Decision, Key, Origin, Report};
@@ -11,6 +8,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 
+use super::flood::{Count, Flood, Kind};
 use super::process::{self, Usage};
 use crate::failure::Failure;
 
@@ -21,7 +19,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Time between two looks for answers that do not come.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 /// What to do.
 pub(super) struct Load {
@@ -31,7 +29,7 @@ pub(super) struct Load {
     pub(super) connections: usize,
     pub(super) period: Duration,
     pub(super) duration: Duration,
-    pub(super) flood: bool,
+    pub(super) flood: Option<Kind>,
     /// The service's process, if it is known.
     pub(super) process: Option<i32>,
 }
@@ -43,7 +41,8 @@ pub(super) struct Measured {
     pub(super) ruled: u64,
     /// Answers, those to the flood among them.
     pub(super) served: u64,
-    pub(super) flooded: u64,
+    /// What the flood sent and got.
+    pub(super) flooded: Count,
     /// In ns.
     pub(super) latency: Histogram<u64>,
     /// Of the service, memory at the end.
@@ -67,28 +66,28 @@ struct Work<'a> {
 impl Load {
     pub(super) fn run(&self) -> Result<Measured, Failure> {
         let mut work = Work::new(self)?;
-        let flood = if self.flood { Some(Flood::start(self)?) } else { None };
-        let sent = || flood.as_ref().map_or(0, |flood| flood.answered.load(Ordering::Relaxed));
+        let flood = self.flood.map(|kind| Flood::start(kind, self)).transpose()?;
+        let count = || flood.as_ref().map(Flood::count).unwrap_or_default();
         let usage = || self.process.and_then(process::usage);
         work.go(WARM_UP.min(self.duration));
         (work.answered, work.ruled) = (0, 0);
         work.latency.reset();
-        let (before, flooded, start) = (usage(), sent(), Instant::now());
+        let (before, flooded, start) = (usage(), count(), Instant::now());
         work.go(self.duration);
-        let (seconds, after, flooded) = (start.elapsed().as_secs_f64(), usage(), sent() - flooded);
+        let (seconds, after, flooded) = (start.elapsed().as_secs_f64(), usage(), count() - flooded);
         let usage = before.zip(after).map(|(before, after)| Usage { cpu: after.cpu - before.cpu, ..after });
         let (answered, ruled, latency) = (work.answered, work.ruled, work.latency);
-        Ok(Measured { seconds, answered, ruled, served: answered + flooded, flooded, latency, usage })
+        Ok(Measured { seconds, answered, ruled, served: answered + flooded.answered, flooded, latency, usage })
     }
 
-    fn client(&self) -> Result<Client, Failure> {
+    pub(super) fn client(&self) -> Result<Client, Failure> {
         let timeout = if self.period.is_zero() { Duration::from_secs(1) } else { self.period };
         Ok(Client::connect(self.address.clone(), self.key.clone(), timeout, PATIENCE)?)
     }
 }
 
 /// A period like many others.
-fn report() -> Report {
+pub(super) fn report() -> Report {
     let mut report = Report {
         throughput: 20e6,
         throughput_max: 25e6,
@@ -208,43 +207,5 @@ impl<'a> Work<'a> {
         let mut due: Vec<_> = (0..self.load.flows).map(|flow| (self.load.period.mul_f64(random()), flow)).collect();
         due.sort_unstable();
         due
-    }
-}
-
-/// A peer that sends as fast as it can.
-struct Flood {
-    answered: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Flood {
-    /// Requests that it keeps open.
-    const OPEN: u64 = 2000;
-
-    fn start(load: &Load) -> Result<Self, Failure> {
-        let (answered, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let mut client = load.client()?;
-        let (count, stopped) = (answered.clone(), stop.clone());
-        let thread = thread::Builder::new().name("flood".to_owned()).spawn(move || {
-            process::yield_to_others();
-            let (report, mut decisions) = (report(), Vec::new());
-            (0..Self::OPEN).for_each(|flow| client.ask(flow, &report));
-            while !stopped.load(Ordering::Relaxed) {
-                client.poll(LOOK, &mut decisions);
-                count.fetch_add(decisions.len() as u64, Ordering::Relaxed);
-                decisions.drain(..).for_each(|decision| client.ask(decision.flow, &report));
-            }
-        })?;
-        Ok(Self { answered, stop, thread: Some(thread) })
-    }
-}
-
-impl Drop for Flood {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

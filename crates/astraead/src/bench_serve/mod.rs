@@ -1,6 +1,7 @@
 //! `astraead bench-serve`: a load on the inference service, and what it makes of it.
 
 mod child;
+mod flood;
 mod load;
 mod process;
 
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use child::Child;
+use flood::Kind;
 use load::{Load, Measured};
 
 /// Longest measurement.
@@ -52,8 +54,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     udp: bool,
     /// Add a peer that sends as fast as it can over a connection of its own.
-    #[arg(long)]
-    flood: bool,
+    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "answered")]
+    flood: Option<Kind>,
+    /// Give the service that is started a processor of its own, and the load the others.
+    #[arg(long, conflicts_with = "connect")]
+    apart: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -86,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let key = arguments.key.as_deref().map(Key::load).transpose()?;
     let child = match arguments.connect {
         Some(_) => None,
+        None if arguments.apart => Some(process::apart(|| Child::start(arguments))?),
         None => Some(Child::start(arguments)?),
     };
     let address = match (&arguments.connect, &child) {
@@ -145,8 +151,11 @@ fn result(arguments: &Arguments, load: &Load, measured: &Measured, batch: Option
         result["policy"] = json!(arguments.policy);
         result["max_wait_ms"] = json!(arguments.max_wait);
     }
-    if arguments.flood {
-        result["flooded"] = json!(measured.flooded);
+    if let Some(kind) = arguments.flood {
+        let kind = format!("{kind:?}").to_lowercase();
+        result["flood"] = json!({
+            "kind": kind, "sent": measured.flooded.sent, "answered": measured.flooded.answered,
+        });
     }
     result
 }

@@ -5,7 +5,11 @@ use std::os::unix::net::UnixStream;
 
 use astraea_serve::Address;
 use nix::libc;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::Pid;
+
+use crate::failure::Failure;
 
 /// What a process has used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,12 +22,36 @@ pub(super) struct Usage {
     pub(super) memory_peak: f64,
 }
 
-/// The calling thread gets what time the others leave: whether a flood is in their way is asked of the service, not of the
-/// scheduler, for which it would be one busy thread more on the processors of those that measure.
+/// The calling thread gets what time the others leave, a scheduling class below theirs: whether a flood is in their way is
+/// asked of the service, not of the scheduler, for which it would be one busy thread more on the processors of those that
+/// measure.
 pub(super) fn yield_to_others() {
     let parameter = libc::sched_param { sched_priority: 0 };
     // SAFETY: the structure outlives the call. A refusal leaves the thread as it is.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) };
+    let _ = unsafe {
+        let class = match libc::sched_getscheduler(0) {
+            libc::SCHED_FIFO | libc::SCHED_RR => libc::SCHED_OTHER,
+            _ => libc::SCHED_IDLE,
+        };
+        libc::sched_setscheduler(0, class, &raw const parameter)
+    };
+}
+
+/// Starts a process on the first of this thread's processors, and leaves the thread the others.
+pub(super) fn apart<T>(start: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let this = Pid::from_raw(0);
+    let mut all = sched_getaffinity(this)?;
+    let mut processors = (0..CpuSet::count()).filter(|&processor| all.is_set(processor).unwrap_or(false));
+    let (Some(first), Some(_)) = (processors.next(), processors.next()) else {
+        return Err("--apart: expected two processors or more".into());
+    };
+    let mut its = CpuSet::new();
+    its.set(first)?;
+    all.unset(first)?;
+    sched_setaffinity(this, &its)?;
+    let started = start();
+    sched_setaffinity(this, &all)?;
+    started
 }
 
 /// The process that listens at a socket in the file system.
