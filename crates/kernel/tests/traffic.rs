@@ -117,6 +117,20 @@ fn segments_of_all_sizes_and_both_protocols() {
 }
 
 #[test]
+fn the_applications_own_limit_of_its_pace_holds() {
+    if cannot_run() {
+        return;
+    }
+    let begin = std::time::Instant::now();
+    let counters = over_loopback("127.0.0.1:0", 4_000_000, |socket| {
+        socket.option(libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, 4_000_000).unwrap();
+    });
+    // A second's worth, of which some leaves at once.
+    assert!(begin.elapsed() > ms(700), "{:?}", begin.elapsed());
+    assert_eq!(counters.fallbacks, [0; 6]);
+}
+
+#[test]
 fn a_reader_that_stops_and_one_that_resets() {
     if cannot_run() {
         return;

@@ -10,16 +10,59 @@
 /* Hash of intf.h, in the place of this number: policies say which one they are laid out by. */
 const volatile u64 interface = INTERFACE_MARK;
 
+#define TOGETHER MS		/* as much as fills this time leaves at once, as with the kernel's pacing … */
+#define LEAST_TOGETHER 2	/* … two packets at least … */
+#define MOST_TOGETHER 45	/* … and 64 KiB at most */
+#define GAP 8			/* what is missing in flight is a gap when it is more than this part of the window */
 #define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
 #define RETURN_AFTER 33		/* … and inside before it comes back */
 
-/* The window and the pace of a flow that the policy drives. */
-static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p)
+/* Turns the kernel's own pacing of a flow on, or off again where nobody else wants it. */
+static inline void set_paced(struct sock *sk, struct flow *f, bool paced)
 {
-	u64 pacing = p ? agent_pacing(&f->agent, p) : 0;
+	if (paced && sk->sk_pacing_status == SK_PACING_NONE) {
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+		f->paced = 1;
+	} else if (!paced && f->paced && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul) {
+		sk->sk_pacing_status = SK_PACING_NONE;
+		f->paced = 0;
+	}
+}
 
-	tp->snd_cwnd = min(agent_cwnd(&f->agent), tp->snd_cwnd_clamp);
-	sk->sk_pacing_rate = pacing ? min(pacing, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
+/*
+ * The clock of acknowledgements: how many packets may leave at this one, so that they leave at a pace (`gap` ns from one to
+ * the next, at most `most` at once). Bunches disperse as with the timers of pacing, without a timer for each.
+ */
+static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 used, u32 flight)
+{
+	u64 credit = (most - 1) * gap, next = max(c->next, less(c->seen, credit)) + less(used, c->flight) * gap;
+
+	c->next = clamp(next, less(now, credit), now + most * gap);
+	c->seen = now;
+	c->flight = flight;
+	return now < c->next ? 0 : min((now - c->next) / gap + 1, (u64)most);
+}
+
+/*
+ * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
+ * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
+ * for gaps alone: a start, the end of a drain, a bunch of acknowledgements. Below two packets nothing but the pace keeps to
+ * the window. With a quarter more than window over round-trip time, gaps close and the window stays what limits.
+ */
+static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now,
+				u32 used)
+{
+	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 4, gap;
+	u32 cwnd = agent_cwnd(&f->agent), flight = in_flight_of(tp), most, allowed;
+	bool paced;
+
+	gap = pace ? max(SECOND * tp->mss_cache / pace, 1ull) : MS;
+	most = clamp(TOGETHER / gap, (u64)LEAST_TOGETHER, (u64)MOST_TOGETHER);
+	allowed = clock_out(&f->clock, now, gap, most, used, flight);
+	paced = !flight || f->agent.window < FLOOR || cwnd > flight + max(most, cwnd / GAP);
+	set_paced(sk, f, paced);
+	tp->snd_cwnd = min(paced ? cwnd : min(cwnd, flight + allowed), tp->snd_cwnd_clamp);
+	sk->sk_pacing_rate = pace ? min(pace, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
 }
 
 /* Changes who drives a flow, which goes on from the window that it has. */
@@ -42,17 +85,11 @@ static inline void set_driver(struct sock *sk, struct tcp_sock *tp, struct flow 
 			if (!a->startup.running)
 				tp->snd_ssthresh = tp->snd_cwnd;
 		}
-		if (sk->sk_pacing_status == SK_PACING_NEEDED && f->paced) {
-			sk->sk_pacing_status = SK_PACING_NONE;
-			f->paced = 0;
-		}
+		set_paced(sk, f, false);
 	} else {
 		if (f->begun && c)
 			__sync_fetch_and_add(&c->returns, 1);
-		if (sk->sk_pacing_status == SK_PACING_NONE) {
-			sk->sk_pacing_status = SK_PACING_NEEDED;
-			f->paced = 1;
-		}
+		set_paced(sk, f, true);
 		a->window = (u64)tp->snd_cwnd * PACKET;
 		a->guide.mode = MODE_FOLLOW;
 		a->startup.running = tp->snd_cwnd < tp->snd_ssthresh;
@@ -170,7 +207,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 
 	if (f->reason)
 		a->window = (u64)tp->snd_cwnd * PACKET;
-	ask = agent_end_period(p, a, now, sk->sk_pacing_rate);
+	ask = agent_end_period(p, a, now, p ? agent_pacing(a, p) : 0);
 	if (counted)
 		__sync_fetch_and_add(&counted->periods, 1);
 	if (reason || !c) {

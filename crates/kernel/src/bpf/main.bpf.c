@@ -119,7 +119,7 @@ int astraea_cwnd_event(u64 *ctx)
 		agent_on_idle_restart(&f->agent, now, idle, rto);
 		f->period_ends = now + REFERENCE_PERIOD;
 		if (!f->reason)
-			write_window(sk, tp, f, the_policy());
+			write_window(sk, tp, f, the_policy(), now, 0);
 	}
 	return 0;
 }
@@ -168,7 +168,7 @@ int astraea_cong_control(u64 *ctx)
 	if (f->reason)
 		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, rs->losses);
 	else
-		write_window(sk, tp, f, p);
+		write_window(sk, tp, f, p, ack.now, ack.used);
 	return 0;
 }
 

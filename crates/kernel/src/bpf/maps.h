@@ -7,6 +7,14 @@
 #include "flow.h"
 #include "tcp.h"
 
+/* When packets of a flow leave: driver.h. */
+struct clock {
+	u64 next;	/* when the next one may */
+	u64 seen;	/* the last acknowledgement */
+	u32 flight;	/* packets in flight after it */
+	u32 unused;
+};
+
 /* What the program keeps of a flow besides the decision core's state. */
 struct flow {
 	u64 id;
@@ -24,6 +32,7 @@ struct flow {
 	u32 prr_delivered;
 	u32 paced;
 	u32 begun;
+	struct clock clock;
 	struct agent agent;
 };
 
