@@ -81,6 +81,7 @@ fn rules(r: &Rules) -> intf::Rules {
         pressure: q24(neighbour.pressure),
         pressed: neighbour.pressed,
         shrunk: q24(neighbour.shrunk.ln()),
+        pressed_shrunk: neighbour.pressed_shrunk,
         regained: q24(neighbour.regained),
         test: neighbour.test,
         first_test: neighbour.first_test,

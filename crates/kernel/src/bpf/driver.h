@@ -47,12 +47,12 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
  * for gaps alone: a start, the end of a drain, a bunch of acknowledgements. Below two packets nothing but the pace keeps to
- * the window. With a quarter more than window over round-trip time, gaps close and the window stays what limits.
+ * the window. With an eighth more than window over round-trip time, gaps close and the window stays what limits.
  */
 static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now,
 				u32 used)
 {
-	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 4, gap;
+	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 8, gap;
 	u32 cwnd = agent_cwnd(&f->agent), flight = in_flight_of(tp), most, allowed;
 	bool paced;
 

@@ -55,8 +55,13 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	u64 since = e->now - g->last_drain;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
 
-	if (window)
-		return guide_compete(g, e->now, window, hold);
+	if (window) {
+		guide_compete(g, e->now, window, hold);
+		/* If the larger window does not move the delay, it is the path's own. */
+		g->compete.plateau_delay = s->queue;
+		g->compete.plateau_window = e->window;
+		return VERDICT_HOLD;
+	}
 	if (rise > large && since >= max(r->drain_rest, 4 * e->srtt))
 		return guide_drain(g, r, CAUSE_RISE, e, s, hold);
 	if (e->now - g->touched >= r->drain_memory && since >= r->drain_memory / 2)

@@ -87,6 +87,7 @@ struct rules {
 	__s64 pressure;
 	__u64 pressed;
 	__s64 shrunk;		/* its logarithm */
+	__u64 pressed_shrunk;
 	__s64 regained;
 	__u64 test;
 	__u64 first_test;

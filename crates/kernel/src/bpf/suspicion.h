@@ -44,6 +44,12 @@ static inline void suspicion_end_period(struct suspicion *p, const struct rules 
 	}
 }
 
+/* Whether much of the window was given up to a queue that stayed. */
+static inline bool has_shrunk(const struct suspicion *p, const struct rules *r)
+{
+	return p->yielded > r->shrunk;
+}
+
 /* The window to compete with if pressure alone is reason enough, else 0. */
 static inline u64 suspicion_pressure(const struct suspicion *p, const struct rules *r, u64 now, u64 srtt,
 				     const struct signals *s, u64 window)
@@ -51,7 +57,8 @@ static inline u64 suspicion_pressure(const struct suspicion *p, const struct rul
 	if (p->past_ended && 10 * s->queue > 4 * p->past_peak && p->pressed > max(RELAPSE, 3 * srtt) &&
 	    now - p->past_ended < r->neighbour_memory)
 		return p->past_window;
-	if (p->pressed > max(r->pressed, 8 * srtt) && now >= p->immune_until)
+	if (now >= p->immune_until && (p->pressed > max(r->pressed, 8 * srtt) ||
+				       (has_shrunk(p, r) && p->pressed > max(r->pressed_shrunk, 3 * srtt))))
 		return max(window, part_of(p->reference, r->regained));
 	return 0;
 }
@@ -59,7 +66,7 @@ static inline u64 suspicion_pressure(const struct suspicion *p, const struct rul
 /* The window to compete with if a drain that failed is reason enough, else 0. */
 static inline u64 suspicion_failed_drain(const struct suspicion *p, const struct rules *r, u64 now)
 {
-	return p->yielded > r->shrunk && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
+	return has_shrunk(p, r) && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
 }
 
 static inline void suspicion_competed(struct suspicion *p, const struct rules *r, u64 now, bool confirmed, u64 peak,

@@ -56,6 +56,13 @@ impl Compete {
         compete
     }
 
+    /// The same after this window in packets and with this queueing delay in s: if the larger window does not move it, the
+    /// delay is the path's own.
+    pub(super) fn after(mut self, window: f64, delay: f64) -> Self {
+        (self.plateau.window, self.plateau.delay) = (window, delay);
+        self
+    }
+
     fn be_cubic(&mut self, window: f64) {
         self.steadfast = None;
         self.cubic.continue_from((window * self.mss) as u64);
@@ -208,6 +215,15 @@ mod tests {
         assert!(!due(&mut confirmed, 2000.0, SRTT, 42.4), "too early");
         assert!(due(&mut confirmed, 2001.0, SRTT, 42.4));
         assert!(due(&mut confirmed, 7002.0, SRTT, 50.0));
+    }
+
+    #[test]
+    fn a_delay_that_the_window_it_begins_with_does_not_move_is_the_paths() {
+        let mut compete = compete().after(60.0, 0.02);
+        compete.end_period(&rules(), ms(30.0), 0.03, &signals(2000.0, 20.2), 100.0);
+        assert_eq!(compete.immovable(ms(1001.0), SRTT, 100.0), Some(0.02));
+        compete.end_period(&rules(), ms(60.0), 0.03, &signals(2000.0, 24.0), 100.0);
+        assert_eq!(compete.immovable(ms(1061.0), SRTT, 100.0), None, "it has moved, and the window has not since");
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl Guide {
     fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64) -> Verdict {
         let Ended { now, srtt, window, .. } = *ended;
         if let Some(window) = self.suspicion.pressure(&self.rules, now, srtt, signals, window) {
-            return self.compete(now, window);
+            return self.compete(Compete::new(now, window, self.mss).after(ended.window, signals.queue));
         }
         let rules = &self.rules.drain;
         let since = now - self.last_drain;
@@ -186,7 +186,7 @@ impl Guide {
         } else if drain.emptied(self.base) {
             self.failures = 0;
         } else if let Some(window) = self.suspicion.failed_drain(&self.rules, now) {
-            return self.compete(now, window);
+            return self.compete(Compete::new(now, window, self.mss));
         } else if drain.cause == Cause::Rise {
             if drain.shows_longer_path(self.base) {
                 // There was no queue to drain.
@@ -209,9 +209,10 @@ impl Guide {
         self.touched = now;
     }
 
-    fn compete(&mut self, now: Nanos, window: f64) -> Verdict {
+    fn compete(&mut self, compete: Compete) -> Verdict {
         self.suspicion.forget();
-        self.mode = Mode::Compete(Box::new(Compete::new(now, window, self.mss)));
+        let window = compete.window();
+        self.mode = Mode::Compete(Box::new(compete));
         Verdict::Hold(window)
     }
 

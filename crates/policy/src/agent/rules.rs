@@ -76,6 +76,8 @@ pub struct NeighbourRules {
     pub pressed: Nanos,
     /// Factor by which the window has shrunk for a queue that stayed, so that a drain that fails is no accident.
     pub shrunk: f64,
+    /// Time of pressure (at least three round trips) that is enough once the window has shrunk by that factor.
+    pub pressed_shrunk: Nanos,
     /// Share of the window before all that which a competition begins with.
     pub regained: f64,
     /// Time between tests whether the neighbour is still there; at least twelve round trips.
@@ -137,6 +139,7 @@ impl Default for Rules {
                 pressure: -1.0,
                 pressed: 5 * SECOND / 2,
                 shrunk: 2.2,
+                pressed_shrunk: 290 * MILLISECOND,
                 regained: 0.6,
                 test: 5 * SECOND,
                 first_test: 700 * MILLISECOND,

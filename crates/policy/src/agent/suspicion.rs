@@ -109,14 +109,20 @@ impl Suspicion {
                 return Some(past.window);
             }
         }
-        let pressed = self.pressed > (rules.neighbour.pressed as f64 / 1e9).max(8.0 * srtt);
+        let longer_than = |time: Nanos, round_trips| self.pressed > (time as f64 / 1e9).max(round_trips * srtt);
+        let pressed = longer_than(rules.neighbour.pressed, 8.0)
+            || self.has_shrunk(rules) && longer_than(rules.neighbour.pressed_shrunk, 3.0);
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
     /// The window in packets to compete with, if a drain that failed is reason enough.
     pub(super) fn failed_drain(&self, rules: &Rules, now: Nanos) -> Option<f64> {
-        let shrunk = self.yielded > rules.neighbour.shrunk.ln();
-        (shrunk && now >= self.immune_until).then_some(rules.neighbour.regained * self.reference)
+        (self.has_shrunk(rules) && now >= self.immune_until).then_some(rules.neighbour.regained * self.reference)
+    }
+
+    /// Whether much of the window was given up to a queue that stayed.
+    fn has_shrunk(&self, rules: &Rules) -> bool {
+        self.yielded > rules.neighbour.shrunk.ln()
     }
 
     /// A competition begins, or the path turned out to be longer: there is nothing to suspect any more.
@@ -181,7 +187,7 @@ mod tests {
         let mut flow = Flow::new();
         flow.periods(24, 40.0);
         assert_eq!(flow.pressure(0.0, SRTT), None);
-        flow.window = 30.0;
+        flow.window = 50.0;
         flow.periods(2, 40.0);
         assert_eq!(flow.pressure(0.0, SRTT), Some(60.0), ".6 of the window before");
         assert_eq!(flow.pressure(0.0, 8 * SRTT), None, "eight round trips of 400 ms have to pass");
@@ -189,6 +195,22 @@ mod tests {
         assert_eq!(flow.pressure(0.0, SRTT), Some(70.0));
         flow.suspicion.forget();
         assert_eq!(flow.pressure(0.0, SRTT), None);
+    }
+
+    #[test]
+    fn less_pressure_is_enough_once_the_window_has_shrunk() {
+        let mut flow = Flow::new();
+        flow.periods(3, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), None, "300 ms alone");
+        flow.window = 46.0;
+        flow.periods(1, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), None, "a factor of 2.17 is below 2.2");
+        flow.window = 45.0;
+        flow.periods(1, 40.0);
+        assert_eq!(flow.pressure(0.0, SRTT), Some(60.0), ".6 of the window before");
+        assert_eq!(flow.pressure(0.0, 4 * SRTT), None, "three round trips of 200 ms have to pass");
+        flow.periods(1, 31.0); // less than .8 of 40
+        assert_eq!(flow.pressure(0.0, SRTT), None, "the queue falls");
     }
 
     #[test]
