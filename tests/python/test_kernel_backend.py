@@ -301,8 +301,7 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
     assert (status, err) == (0, "")
     trials = _results()["trials"]
     assert [trial["cc"] for trial in trials] == ["astraea-pure", "astraea-paper", "mine.safetensors"]
-    # The flow that leaves slow start first may have a fifth of the other's after 1.5 s, and less on a busy machine.
-    assert all(flow["delivered_bytes"] > 150_000 for trial in trials for flow in trial["flows"])
+    assert all(flow["delivered_bytes"] > 500_000 for trial in trials for flow in trial["flows"])
     assert all(trial["metrics"]["utilization"] > 0.5 for trial in trials)
 
 

@@ -46,20 +46,21 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
 /*
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
- * for gaps alone: a start, the end of a drain, a bunch of acknowledgements. Below two packets nothing but the pace keeps to
- * the window. With an eighth more than window over round-trip time, gaps close and the window stays what limits.
+ * for slow start, where a window's growth in bunches decides who of two gets how much, and for gaps: the end of a drain, a
+ * bunch of acknowledgements. Below two packets nothing but the pace keeps to the window. With a sixteenth more than window
+ * over round-trip time, gaps close and the window stays what limits.
  */
 static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now,
 				u32 used)
 {
-	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 8, gap;
+	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 16, gap;
 	u32 cwnd = agent_cwnd(&f->agent), flight = in_flight_of(tp), most, allowed;
 	bool paced;
 
 	gap = pace ? max(SECOND * tp->mss_cache / pace, 1ull) : MS;
 	most = clamp(TOGETHER / gap, (u64)LEAST_TOGETHER, (u64)MOST_TOGETHER);
 	allowed = clock_out(&f->clock, now, gap, most, used, flight);
-	paced = !flight || f->agent.window < FLOOR || cwnd > flight + max(most, cwnd / GAP);
+	paced = f->agent.startup.running || !flight || f->agent.window < FLOOR || cwnd > flight + max(most, cwnd / GAP);
 	set_paced(sk, f, paced);
 	tp->snd_cwnd = min(paced ? cwnd : min(cwnd, flight + allowed), tp->snd_cwnd_clamp);
 	sk->sk_pacing_rate = pace ? min(pace, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
