@@ -101,12 +101,9 @@ impl Engine {
         while !stop.load(Ordering::Relaxed) {
             let woken = monotonic();
             self.tally.wakeups += 1;
-            let mut reads = self.read();
-            let delivered = self.advance(monotonic());
-            if delivered {
-                // The kernel answers a delivery before the write returns: acknowledgements wait already.
-                reads += self.read();
-            }
+            let delivered = self.advance(woken);
+            // The kernel answers a delivery before the write returns, so acknowledgements are among what waits now.
+            let reads = self.read();
             if delivered || reads > 0 {
                 self.pace.worked(woken);
             }

@@ -11,11 +11,11 @@ use crate::config::Route;
 
 /// Bounds of the distance in ns.
 pub(crate) const SHORTEST: Nanos = 50_000;
-const LONGEST: Nanos = 250_000;
+const LONGEST: Nanos = 333_000;
 
 /// The distance is this part of the shortest one-way delay, so that it hardly shows in round-trip times. CPU time goes by
-/// the number of wake-ups: at 100 Mbit/s and 10 ms an eighth of a core; a 64th would take a sixth, a 24th a tenth.
-const SHARE: Nanos = 40;
+/// the number of wake-ups: a 40th would take a third more.
+const SHARE: Nanos = 30;
 
 /// Wake-ups in a row that need not keep the distance.
 const BURST: Nanos = 8;
@@ -126,9 +126,9 @@ mod tests {
         };
         let links = [link(r#"{"constant": 4000000}"#), link(r#"{"schedule": [[0, 9000000], [5, 800000]]}"#)];
         let route = |path: &[usize], extra_delay_ns| Route { path: path.to_vec(), extra_delay_ns, ..Route::default() };
-        assert_eq!(distance(&links, &[route(&[0], 0)]), 100_000);
-        assert_eq!(distance(&links, &[route(&[0], 0), route(&[0, 1], 0)]), 100_000);
-        assert_eq!(distance(&links, &[route(&[0], 400_000), route(&[1], 2_400_000)]), 80_000);
+        assert_eq!(distance(&links, &[route(&[0], 0)]), 133_333);
+        assert_eq!(distance(&links, &[route(&[0], 0), route(&[0, 1], 0)]), 133_333);
+        assert_eq!(distance(&links, &[route(&[0], 400_000), route(&[1], 2_200_000)]), 100_000);
         assert_eq!(distance(&links, &[route(&[1], 0)]), SHORTEST);
         assert_eq!(distance(&links, &[route(&[0], 1 << 40)]), LONGEST);
     }
