@@ -204,6 +204,10 @@ pub struct FlowConfig {
     /// Whether its packets are ECN-capable (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
+    /// Where it is paced, as much as fills this many ns of its pace leaves together; 0 for packets one by one. Linux: about
+    /// a millisecond.
+    #[serde(default)]
+    pub burst_ns: Nanos,
     /// Monitoring period in ns for controllers that decide once a period; 0 for none.
     #[serde(default)]
     pub period_ns: Nanos,
@@ -278,6 +282,7 @@ impl FlowConfig {
             ("stop_ns", self.stop_ns.unwrap_or(0)),
             ("extra_delay_ns", self.extra_delay_ns),
             ("period_ns", self.period_ns),
+            ("burst_ns", self.burst_ns),
             ("ack.timeout_ns", self.ack.timeout_ns),
             ("ack.aggregate_ns", self.ack.aggregate_ns),
         ])?;

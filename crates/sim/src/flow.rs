@@ -85,7 +85,7 @@ impl<C: Controller> Flow<C> {
         let flow = &config.flows[index as usize];
         Self {
             index,
-            sender: Sender::new(cc, flow.mss, if flow.ack.every > 1 { flow.ack.timeout_ns } else { 0 }),
+            sender: Sender::new(cc, flow.mss, if flow.ack.every > 1 { flow.ack.timeout_ns } else { 0 }, flow.burst_ns),
             source: Source::new(flow.source.clone()),
             reassembly: Reassembly::default(),
             acks: AckState::default(),

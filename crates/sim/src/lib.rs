@@ -24,6 +24,7 @@ mod loss;
 pub mod mesh;
 mod monitor;
 mod network;
+mod pacer;
 mod packet;
 pub mod queue;
 mod rate;

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Reduction, Rtt, Signal};
 
 use crate::monitor::Interval;
+use crate::pacer::{Pacer, Wait};
 use crate::scoreboard::{Scoreboard, Sent, State};
 use crate::source::Source;
 
@@ -117,8 +118,7 @@ pub(crate) struct Sender<C> {
     reduction: Option<Reduction>,
     repairs: VecDeque<Repair>,
     next_segment: u32,
-    /// Earliest time at which pacing lets the next packet go.
-    next_send: Nanos,
+    pacer: Pacer,
     cwnd_limited: bool,
     /// Last time at which new data was acknowledged, a probe sent, or the first packet after idleness.
     progress_at: Nanos,
@@ -132,7 +132,8 @@ pub(crate) struct Sender<C> {
 }
 
 impl<C: Controller> Sender<C> {
-    pub(crate) fn new(cc: C, mss: u32, max_ack_delay: Nanos) -> Self {
+    /// `burst` is what [`Pacer`] lets go together.
+    pub(crate) fn new(cc: C, mss: u32, max_ack_delay: Nanos, burst: Nanos) -> Self {
         Self {
             cc,
             rtt: Rtt::default(),
@@ -153,7 +154,7 @@ impl<C: Controller> Sender<C> {
             reduction: None,
             repairs: VecDeque::new(),
             next_segment: 0,
-            next_send: 0,
+            pacer: Pacer::new(burst),
             cwnd_limited: false,
             progress_at: 0,
             last_sent_at: 0,
@@ -208,8 +209,12 @@ impl<C: Controller> Sender<C> {
             self.cwnd_limited = true;
             return Err(Blocked::Window);
         }
-        if self.pacing_rate.is_some() && now < self.next_send {
-            return Err(Blocked::Pacing(self.next_send));
+        if let Some(rate) = self.pacing_rate {
+            let room = self.cwnd.saturating_sub(self.in_flight);
+            self.pacer.take(now, rate, payload, self.cwnd, room).map_err(|wait| match wait {
+                Wait::Until(time) => Blocked::Pacing(time),
+                Wait::ForRoom => Blocked::Window,
+            })?;
         }
         let segment = if let Some(repair) = repair {
             self.repairs.pop_front();
@@ -221,10 +226,6 @@ impl<C: Controller> Sender<C> {
             self.next_segment = segment.wrapping_add(1);
             segment
         };
-        if let Some(rate) = self.pacing_rate {
-            let gap = payload as f64 * 8e9 / rate;
-            self.next_send = now.saturating_add(gap as Nanos);
-        }
         Ok(self.transmit(now, segment, payload as u16))
     }
 

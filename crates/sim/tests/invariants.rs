@@ -100,6 +100,7 @@ fn flows(links: usize) -> impl Strategy<Value = FlowConfig> {
             source,
             ack,
             ecn,
+            burst_ns: 0,
             period_ns: 0,
             mss: MSS,
         })

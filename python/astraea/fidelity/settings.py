@@ -44,7 +44,7 @@ class Setting:
         return ", ".join(parts)
 
     def document(self, duration: str) -> Document:
-        """The setting as a scenario whose receivers acknowledge as Linux's do."""
+        """The setting as a scenario whose senders and receivers bunch packets and acknowledgements as Linux's do."""
         capacity: dict[str, Any] = {"trace": {"model": "lte", "mean": "9Mbps", "seed": 1}}
         if self.rate is not None:
             capacity = {"rate": f"{self.rate:g}Mbps"}
@@ -54,6 +54,7 @@ class Setting:
             "start": {"every": APART, "jitter": JITTER},
             "path": ["bottleneck"],
             "ack": {"every": 2, "timeout": "40ms"},
+            "burst": "1ms",
         }
         raw = {"title": self.name, "duration": duration, "link": {"bottleneck": link}, "flow": [flow]}
         return Document(self.name, Path("fidelity.toml"), raw)

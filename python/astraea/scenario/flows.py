@@ -113,6 +113,12 @@ class Flow(Table):
     source: Source = key("bulk", doc="What is sent: its name, or a table with `kind` and its parameters.")
     ack: Ack = key({}, doc="How receivers acknowledge.")
     ecn: bool = key(False, doc="Packets are ECN-capable.")
+    burst: Time = key(
+        "0ms",
+        doc="Where a flow is paced, as much as fills this time of its pace leaves together, two packets at least; 0: packets "
+        "one by one. Linux: `1ms`; real traffic has it anyway.",
+        unit="time",
+    )
     period: Interval = key("30ms", doc="Monitoring period of schemes that decide once per period.", unit="time")
 
     @model_validator(mode="after")

@@ -112,6 +112,7 @@ def flow(flow: Flow, plan: FlowPlan, extra_delay: int, return_path: list[int]) -
             "loss": flow.ack.loss,
         },
         "ecn": flow.ecn,
+        "burst_ns": flow.burst,
         "period_ns": flow.period,
     }
 

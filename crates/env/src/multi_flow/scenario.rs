@@ -131,6 +131,7 @@ impl Scenario {
             source: flow.bytes.map_or(SourceConfig::Bulk, SourceConfig::Sized),
             ack: AckConfig { aggregate_ns: self.aggregation, ..AckConfig::default() },
             ecn: false,
+            burst_ns: 0,
             period_ns: period,
             mss: MSS,
         });

@@ -204,7 +204,7 @@ impl<C: Controller> Sender<C> {
         self.loss_time = NEVER;
         self.progress_at = now;
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
-        self.next_send = now;
+        self.pacer.release(now);
         self.cc.on_timeout(now, flight_size);
     }
 }

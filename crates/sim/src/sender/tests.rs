@@ -55,7 +55,7 @@ impl Bench {
         let cc = Counter { cwnd: packets * u64::from(mss), ..Counter::default() };
         let mut source = Source::new(SourceConfig::Sized(bytes));
         source.advance(0, &mut Xoshiro256PlusPlus::seed_from_u64(0));
-        let mut sender = Sender::new(cc, mss, 0);
+        let mut sender = Sender::new(cc, mss, 0, 0);
         sender.board = Scoreboard::starting_at(first);
         (sender.acked_end, sender.recovery_start, sender.recovery_end, sender.timeout_end) =
             (first, first, first, first);
