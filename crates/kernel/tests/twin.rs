@@ -116,7 +116,7 @@ impl Controller for Twin {
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.float.on_timeout(now, flight_size);
-        self.feed(intf::PROBE_TIMEOUT, |event| event.value = packets(flight_size));
+        self.feed(intf::PROBE_TIMEOUT, |event| (event.now, event.value) = (now, packets(flight_size)));
     }
 
     fn next_timer(&self) -> Option<Nanos> {

@@ -25,7 +25,7 @@ static inline void agent_begin(struct agent *a, u64 now, u64 window, u32 mss)
 {
 	a->window = max(window, FLOOR);
 	a->mss = mss;
-	a->startup.running = 1;
+	startup_begin(&a->startup);
 	monitor_begin(&a->monitor, now);
 }
 
@@ -68,8 +68,15 @@ noinline u64 enough_delay(const struct policy *p, const struct agent *a, u64 srt
 	return max(part_of(mul_shr(min(seconds, 64ull << 30), SECOND, 30), p->rules.early), 1ull);
 }
 
-static inline void agent_on_ack(struct agent *a, const struct policy *p, const struct ack *ack)
+/* A sample of the round-trip time, or 0 for what was sent before the last timeout. A function that the verifier reads once. */
+noinline u64 fresh(const struct agent *a, u64 now, u64 rtt)
 {
+	return a && less(now, rtt) >= a->timed_out ? rtt : 0;
+}
+
+static inline void agent_on_ack(struct agent *a, const struct policy *p, struct ack *ack)
+{
+	ack->rtt = fresh(a, ack->now, ack->rtt);
 	monitor_on_ack(&a->monitor, ack);
 	if (ack->rtt)
 		guide_on_sample(&a->guide, ack->now, ack->rtt);
@@ -121,20 +128,25 @@ static inline void agent_on_congestion(struct agent *a, const struct policy *p, 
 		a->guide.drain.back = compete_window(&a->guide.compete);
 }
 
-static inline void agent_on_timeout(struct agent *a, u64 flight)
+static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64 now, u64 flight)
 {
 	a->restore = a->window;
 	a->monitor.lost += flight;
 	a->monitor.in_flight = 0;
 	a->startup.running = 0;
+	if (p->form == FORM_GUIDED) {
+		startup_begin(&a->startup);
+		a->timed_out = now;
+	}
 	a->window = FLOOR;
 	a->guide.mode = MODE_FOLLOW;
 	a->guide.suspicion.pressed = 0;
 }
 
-/* The timeout was spurious. */
+/* The timeout was spurious: what was known of the path still holds. */
 static inline void agent_on_spurious_timeout(struct agent *a)
 {
+	a->startup.running = 0;
 	a->window = max(a->window, a->restore);
 	a->restore = 0;
 }
@@ -155,10 +167,7 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	a->guide.mode = MODE_FOLLOW;
 	a->guide.suspicion.pressed = 0;
 	a->guide.touched = now;
-	a->startup.running = 1;
-	a->startup.queued = 0;
-	a->startup.lost = 0;
-	a->startup.acked = 0;
+	startup_begin(&a->startup);
 }
 
 /* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */

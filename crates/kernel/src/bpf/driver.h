@@ -252,7 +252,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 
 /* An acknowledgement has come. */
 static inline void drive(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p,
-			 const struct ack *ack, u32 lost)
+			 struct ack *ack, u32 lost)
 {
 	struct agent *a = &f->agent;
 	struct control *c = the_control();

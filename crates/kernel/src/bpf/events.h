@@ -36,7 +36,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 		agent_on_congestion(a, p, e->value, e->in_flight);
 		break;
 	case PROBE_TIMEOUT:
-		agent_on_timeout(a, e->value);
+		agent_on_timeout(a, p, e->now, e->value);
 		break;
 	case PROBE_SPURIOUS:
 		agent_on_spurious_timeout(a);

@@ -140,6 +140,7 @@ struct agent {
 	__u64 window;
 	__u64 last_rtt;
 	__u64 restore;		/* window before the last timeout, for when it was spurious */
+	__u64 timed_out;	/* when that was */
 	__u32 mss;
 	__u32 known;		/* whether there is a period in the state */
 	__u64 length;		/* of the last period */

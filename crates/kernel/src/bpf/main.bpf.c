@@ -81,7 +81,7 @@ int astraea_set_state(u64 *ctx)
 	if (f && !f->reason && p) {
 		if (state == TCP_CA_Loss) {
 			COUNT(timeouts, 1);
-			agent_on_timeout(&f->agent, tp->lost_out);
+			agent_on_timeout(&f->agent, p, bpf_ktime_get_ns(), tp->lost_out);
 		} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 			agent_on_congestion(&f->agent, p, state == TCP_CA_CWR, in_flight_of(tp));
 		}

@@ -14,6 +14,15 @@ enum startup_exit { EXIT_NONE, EXIT_DELAY, EXIT_LOSS };
 /* Shorter delays are noise. */
 #define STARTUP_SHORTEST (4 * MS)
 
+/* Begins, or runs again as at the beginning. */
+static inline void startup_begin(struct startup *s)
+{
+	s->running = 1;
+	s->queued = 0;
+	s->lost = 0;
+	s->acked = 0;
+}
+
 static inline bool shows_queue(u64 patience, u64 enough, u64 sample, u64 low)
 {
 	u64 most = patience * clamp(low / 8, STARTUP_SHORTEST, 4 * STARTUP_SHORTEST);

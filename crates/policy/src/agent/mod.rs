@@ -91,7 +91,8 @@ impl AgentConfig {
 /// # Afterwards
 ///
 /// Losses are the policy's business: they do not change the window. A retransmission timeout collapses it to the floor
-/// of two packets, from where the policy goes on.
+/// of two packets. From there a guided flow starts up again, and what comes back of the time before tells it nothing about
+/// the path (its packets may have waited through an outage); the others leave it to the policy.
 #[derive(Clone, Debug)]
 pub struct Agent {
     config: AgentConfig,
@@ -108,6 +109,8 @@ pub struct Agent {
     last_rtt: Nanos,
     /// When the last acknowledgement arrived.
     heard: Nanos,
+    /// The last retransmission timeout.
+    timed_out: Nanos,
     base: Nanos,
     guide: Option<Guide>,
     state: State,
@@ -148,6 +151,7 @@ impl Agent {
             signals: Signals::default(),
             last_rtt: 0,
             heard: 0,
+            timed_out: 0,
             base: Nanos::MAX,
             guide: guided.then(|| Guide::new(&config.rules, mss)),
             state: match config.form {
@@ -299,6 +303,8 @@ impl Controller for Agent {
     }
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
+        let stale = ack.rtt.is_some_and(|sample| ack.now.saturating_sub(sample) < self.timed_out);
+        let ack = &if stale { Ack { rtt: None, ..*ack } } else { *ack };
         self.heard = ack.now;
         self.monitor.on_ack(ack, rtt.smoothed());
         if let Some(sample) = ack.rtt {
@@ -350,12 +356,15 @@ impl Controller for Agent {
         }
     }
 
-    fn on_timeout(&mut self, _now: Nanos, flight_size: u64) {
+    fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.monitor.on_loss(flight_size, 0);
-        self.startup.stop();
         self.cwnd = action::FLOOR * self.mss;
         if let Some(guide) = &mut self.guide {
             guide.on_timeout();
+            self.startup.restart();
+            self.timed_out = now;
+        } else {
+            self.startup.stop();
         }
     }
 

@@ -53,6 +53,11 @@ impl Startup {
         self.running
     }
 
+    /// Runs again, as at the beginning.
+    pub(super) fn restart(&mut self) {
+        (self.running, self.queued, self.lost, self.acked) = (true, 0, 0, 0);
+    }
+
     pub(super) fn stop(&mut self) {
         self.running = false;
     }

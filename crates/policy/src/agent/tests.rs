@@ -175,7 +175,7 @@ fn a_timeout_collapses_the_window() {
         let mut flow = Flow::of(form);
         flow.ack(40.0);
         flow.agent.on_timeout(0, 7_000);
-        assert!(!flow.agent.is_starting());
+        assert_eq!(flow.agent.is_starting(), form == Form::Guided);
         assert_eq!(flow.agent.window(), 2_000.0);
         flow.end_period();
         close(flow.agent.measurement().loss, 56_000.0 / 0.03); // what was in flight is lost
@@ -183,10 +183,31 @@ fn a_timeout_collapses_the_window() {
 }
 
 #[test]
+fn what_waited_through_an_outage_tells_nothing() {
+    let mut flow = Flow::of(Form::Guided);
+    flow.ack(40.0);
+    flow.end_period();
+    let timeout = ms(1_000.0);
+    flow.agent.on_timeout(timeout, 7_000);
+    let acknowledge = |flow: &mut Flow, now: Nanos, sample: f64| {
+        let before = flow.agent.window();
+        flow.agent.on_ack(&ack(now, 1, Some(ms(sample))), &flow.rtt);
+        flow.agent.window() - before
+    };
+    for _ in 0..20 {
+        assert_eq!(acknowledge(&mut flow, timeout + ms(10.0), 900.0), 1_000.0, "slow start goes on");
+    }
+    assert!(flow.agent.is_starting());
+    // What was sent after it counts.
+    (0..8).for_each(|_| _ = acknowledge(&mut flow, timeout + ms(950.0), 900.0));
+    assert!(!flow.agent.is_starting());
+}
+
+#[test]
 fn the_policy_is_not_asked_before_the_first_round_trip() {
     for form in Form::ALL {
         let mut flow = Flow::of(form);
-        flow.agent.on_timeout(0, 0);
+        flow.agent.on_congestion(&congestion(Signal::Ecn));
         assert!(!flow.end_period(), "nothing is known");
         assert!(flow.agent.state().iter().all(|value| *value == 0.0));
         flow.ack(40.0);
