@@ -143,11 +143,13 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 	a->guide.suspicion.pressed = 0;
 }
 
-/* The timeout was spurious: what was known of the path still holds. */
+/* The timeout was spurious: the window comes back instead of slow start, if it is larger. The second in a row had none left. */
 static inline void agent_on_spurious_timeout(struct agent *a)
 {
-	a->startup.running = 0;
-	a->window = max(a->window, a->restore);
+	if (a->restore > a->window) {
+		a->window = a->restore;
+		a->startup.running = 0;
+	}
 	a->restore = 0;
 }
 
