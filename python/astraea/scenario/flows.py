@@ -115,8 +115,8 @@ class Flow(Table):
     ecn: bool = key(False, doc="Packets are ECN-capable.")
     burst: Time = key(
         "0ms",
-        doc="Where a flow is paced, as much as fills this time of its pace leaves together, two packets at least; 0: packets "
-        "one by one. Linux: `1ms`; real traffic has it anyway.",
+        doc="Where a flow is paced, as much as fills this time of its pace leaves together, two packets at least; "
+        "0: packets one by one. Linux: `1ms`; real traffic has it anyway.",
         unit="time",
     )
     period: Interval = key("30ms", doc="Monitoring period of schemes that decide once per period.", unit="time")
