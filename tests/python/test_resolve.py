@@ -53,6 +53,7 @@ def test_three_flows() -> None:
         "source": "bulk",
         "ack": {"every": 1, "timeout_ns": 40 * MS, "aggregate_ns": 0, "loss": 0.0},
         "ecn": False,
+        "burst_ns": 0,
         "period_ns": 30 * MS,
     }
 
