@@ -162,6 +162,27 @@ def test_finite_flows_complete(astraea: Run) -> None:
 
 
 @real
+def test_no_round_trip_of_the_policys_is_shorter_than_the_path(astraea: Run) -> None:
+    """On a rate that changes the kernel's pacing is turned on and off all the time."""
+    Path("cellular.toml").write_text(
+        """
+        duration = "6s"
+        [link.bottleneck]
+        trace = { model = "lte", mean = "9Mbps", seed = 1 }
+        delay = "20ms"
+        buffer = "5MB"
+        [[flow]]
+        count = 2
+        path = ["bottleneck"]
+        """
+    )
+    status, _, err = astraea("run", "cellular.toml", "--backend", "kernel", "--cc", "astraea", "-q", "--no-report")
+    assert status == 0, err
+    flows = _results("out/cellular")["trials"][0]["flows"]
+    assert [flow["rtt_min_ms"] >= 40 for flow in flows] == [True, True], flows
+
+
+@real
 def test_two_runs_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SHORT)
     command = [COMMAND, "run", "short.toml", "--backend", "kernel", "-q", "--no-report", "-o"]

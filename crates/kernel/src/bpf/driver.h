@@ -17,13 +17,20 @@ const volatile u64 interface = INTERFACE_MARK;
 #define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
 #define RETURN_AFTER 33		/* … and inside before it comes back */
 
-/* Turns the kernel's own pacing of a flow on, or off again where nobody else wants it. */
+/*
+ * Turns the kernel's own pacing of a flow on, or off again where nobody else wants it. It stays on while the next packet is to
+ * wait: TCP would send at once, but stamp the packet with the time that it was to wait for, and its round trip would seem
+ * shorter than the path by that.
+ */
 static inline void set_paced(struct sock *sk, struct flow *f, bool paced)
 {
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
 	if (paced && sk->sk_pacing_status == SK_PACING_NONE) {
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 		f->paced = 1;
-	} else if (!paced && f->paced && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul) {
+	} else if (!paced && f->paced && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul &&
+		   tp->tcp_wstamp_ns <= bpf_ktime_get_ns()) {
 		sk->sk_pacing_status = SK_PACING_NONE;
 		f->paced = 0;
 	}

@@ -149,6 +149,8 @@ int astraea_cong_control(u64 *ctx)
 	if (!f || !p) {
 		if (f && f->reason != REASON_NO_POLICY)
 			set_driver(sk, tp, f, REASON_NO_POLICY);
+		if (f)
+			set_paced(sk, f, false);
 		fallback_control(sk, tp, f, ctx[1], ctx[2], rs->acked_sacked, rs->losses);
 		return 0;
 	}
@@ -165,10 +167,12 @@ int astraea_cong_control(u64 *ctx)
 	ack.cwnd_limited = 5 * ack.used / 4 + 2 >= tp->snd_cwnd;
 	ack.in_recovery = f->state == TCP_CA_Recovery || f->state == TCP_CA_CWR;
 	drive(sk, tp, f, p, &ack, rs->losses > 0 ? rs->losses : 0);
-	if (f->reason)
+	if (f->reason) {
+		set_paced(sk, f, false);
 		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, rs->losses);
-	else
+	} else {
 		write_window(sk, tp, f, p, ack.now, ack.used);
+	}
 	return 0;
 }
 

@@ -46,6 +46,7 @@ struct tcp_sock {
 	u32 retrans_out;
 	u32 delivered;
 	u32 max_packets_out;
+	u64 tcp_wstamp_ns;
 };
 
 struct rate_sample {
