@@ -179,3 +179,14 @@ def test_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "out" / "results.json").mkdir(parents=True)
     with pytest.raises(UserError, match=r"results\.json in it is a directory"):
         results.check_writable(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("burst", "mean", "p95"), [("0ms", 0.0, 0.0), ("1ms", 0.18, 0.36)])
+def test_a_burst_of_four_packets_waits_for_itself(tmp_path: Path, burst: str, mean: float, p95: float) -> None:
+    """50 Mbit/s are four packets in 1 ms; a link of 100 Mbit/s takes .12 ms for each, so they wait 0 to .36 ms."""
+    settings = [f"flow.0.burst={burst}", "flow.0.count=1", "flow.0.duration=2s", "duration=2s"]
+    loaded = document.load("three-flows", settings)
+    laid = runner.plan(loaded, ["constant-rate:rate=50Mbps"], seed=1, directory=tmp_path, trials=1)
+    (trial,) = results.build(laid, runner.run(laid, jobs=1), [])["trials"]
+    found = trial["metrics"]
+    assert (found["queue_delay_ms"], found["queue_delay_p95_ms"]) == pytest.approx((mean, p95), abs=0.005)
