@@ -7,7 +7,6 @@ hour for each trial. Leave the machine alone meanwhile.
 
 import datetime
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,11 +23,19 @@ def main() -> int:
     if status != 0:
         return status
     kept = HERE / "results" / f"fidelity-{datetime.datetime.now(datetime.UTC):%Y-%m-%d}.json"
-    shutil.copyfile(OUT / "fidelity.json", kept)
+    found = json.loads((OUT / "fidelity.json").read_text())
+    kept.write_text(record(found))
     print(f"kept {kept}")
-    for line in rows(json.loads(kept.read_text())):
+    for line in rows(found):
         print(line)
     return 0
+
+
+def record(found: dict) -> str:
+    """The comparison as JSON with a line for each pair, to be read and compared."""
+    head = json.dumps({key: value for key, value in found.items() if key != "pairs"}, indent=1)
+    pairs = ",\n".join(f"  {json.dumps(pair)}" for pair in found["pairs"])
+    return f'{head[:-2]},\n "pairs": [\n{pairs}\n ]\n}}\n'
 
 
 def rows(found: dict) -> list[str]:
