@@ -59,13 +59,12 @@ static inline void leave_startup(struct agent *a, const struct policy *p, enum s
 /* A flow among many finds a queue that is enough for its rate long before a round trip shows it. */
 noinline u64 enough_delay(const struct policy *p, const struct agent *a, u64 srtt)
 {
-	u64 rate, seconds;
+	u64 rate;
 
 	if (!p || !a || !srtt)
 		return 0;
-	rate = max(mul_shr(ratio(a->window >> 4, srtt, 24), SECOND, 24), 1ull);
-	seconds = ratio(wanted(&p->rules, rate), rate, 26);
-	return max(part_of(mul_shr(min(seconds, 64ull << 30), SECOND, 30), p->rules.early), 1ull);
+	rate = mul_shr(ratio(a->window >> 4, srtt, 24), SECOND, 24);
+	return max(part_of(wanted_delay(&p->rules, rate), p->rules.early), 1ull);
 }
 
 /* A sample of the round-trip time, or 0 for what was sent before the last timeout. A function that the verifier reads once. */

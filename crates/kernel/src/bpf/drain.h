@@ -38,13 +38,14 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 		least = part_of(e->window, 5033165); /* .3 */
 	}
 	d->cause = cause;
-	d->until = e->now + max(e->srtt, r->drain_length) + e->length;
+	d->until = e->now + max(e->srtt, cause == CAUSE_TEST ? r->test_length : r->drain_length) + e->length;
 	d->judge = d->until + e->srtt;
 	d->give_up = d->judge + (cause == CAUSE_TEST ? 0 : r->drain_watch);
 	d->hold = min(max(held, least), e->window);
 	d->back = max(back, e->window / 2);
 	d->start = e->window;
 	d->before = s->queue;
+	d->wanted = wanted_delay(r, s->rate);
 	d->low = 0;
 	d->high = 0;
 }
@@ -58,6 +59,18 @@ static inline u64 drain_left(const struct drain *d, u64 base)
 static inline bool drain_emptied(const struct drain *d, u64 base)
 {
 	return drain_left(d, base) < max(3 * d->before / 10, MS);
+}
+
+/* Whether, as a test, it has found that nobody else fills the queue. */
+static inline bool drain_finds_nobody(const struct drain *d, const struct rules *r, u64 base)
+{
+	return drain_left(d, base) <= max(max(part_of(d->before, r->empty), d->wanted), MS);
+}
+
+/* Whether it left the queue nearly as it was. */
+static inline bool drain_left_all(const struct drain *d, const struct rules *r, u64 base)
+{
+	return drain_left(d, base) > part_of(d->before, r->stayed);
 }
 
 static inline bool drain_shows_longer_path(const struct drain *d, u64 base)

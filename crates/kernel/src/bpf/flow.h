@@ -61,6 +61,7 @@ struct drain {
 	__u64 back;
 	__u64 start;
 	__u64 before;
+	__u64 wanted;		/* queueing delay at the rate of the start */
 	__u64 low;
 	__u64 high;
 };
@@ -96,6 +97,7 @@ struct suspicion {
 	__s64 yielded;
 	__u64 last_window;
 	__u64 reference;
+	__u64 in_vain;		/* drains that left the queue as it was, since one has emptied it */
 	__u64 level;
 	__u64 past_ended;	/* 0: there was no competition */
 	__u64 past_peak;

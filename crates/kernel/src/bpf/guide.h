@@ -77,7 +77,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 
 	g->average = 0;
 	if (g->mode == MODE_TEST) {
-		if (drain_left(d, g->base) > max(part_of(d->before, r->empty), MS)) {
+		if (!drain_finds_nobody(d, r, g->base)) {
 			g->compete.confirmed = 1;
 			g->mode = MODE_COMPETE;
 			return VERDICT_LEAVE;
@@ -90,9 +90,10 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	g->mode = MODE_FOLLOW;
 	if (drain_emptied(d, g->base)) {
 		g->failures = 0;
+		g->suspicion.in_vain = 0;
 		return VERDICT_FOLLOW;
 	}
-	window = suspicion_failed_drain(&g->suspicion, r, now);
+	window = drain_left_all(d, r, g->base) ? suspicion_failed_drain(&g->suspicion, r, now) : 0;
 	if (window)
 		return guide_compete(g, now, window, hold);
 	if (d->cause == CAUSE_RISE) {

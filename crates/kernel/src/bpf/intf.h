@@ -88,9 +88,12 @@ struct rules {
 	__u64 pressed;
 	__s64 shrunk;		/* its logarithm */
 	__u64 pressed_shrunk;
+	__s64 stayed;
+	__u64 drains;
 	__s64 regained;
 	__u64 test;
 	__u64 first_test;
+	__u64 test_length;
 	__s64 empty;
 	__u64 neighbour_memory;
 	__u64 immunity;

@@ -26,6 +26,16 @@ noinline u64 wanted(const struct rules *r, u64 rate)
 	return max(mul_shr(r->backlog, root_q(relative, 24), 24), 1024ull);
 }
 
+/* Queueing delay at which flows of this rate, of a packet/s at least, have what the law wants. */
+static inline u64 wanted_delay(const struct rules *r, u64 rate)
+{
+	u64 seconds; /* Q30 */
+
+	rate = max(rate, 1ull << 16);
+	seconds = ratio(wanted(r, rate), rate, 26);
+	return mul_shr(min(seconds, 64ull << 30), SECOND, 30);
+}
+
 /* What a share of lost packets counts in the error. */
 static inline s64 losses(const struct rules *r, s64 loss)
 {

@@ -63,10 +63,11 @@ static inline u64 suspicion_pressure(const struct suspicion *p, const struct rul
 	return 0;
 }
 
-/* The window to compete with if a drain that failed is reason enough, else 0. */
-static inline u64 suspicion_failed_drain(const struct suspicion *p, const struct rules *r, u64 now)
+/* A drain has left the queue nearly as it was. The window to compete with if that is reason enough, else 0. */
+static inline u64 suspicion_failed_drain(struct suspicion *p, const struct rules *r, u64 now)
 {
-	return has_shrunk(p, r) && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
+	p->in_vain++;
+	return p->in_vain >= r->drains && has_shrunk(p, r) && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
 }
 
 static inline void suspicion_competed(struct suspicion *p, const struct rules *r, u64 now, bool confirmed, u64 peak,

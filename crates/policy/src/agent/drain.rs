@@ -37,6 +37,8 @@ pub(super) struct Drain {
     pub(super) start: f64,
     /// Queueing delay at the start, or its peak, in s.
     pub(super) before: f64,
+    /// Queueing delay in s that the law wants at the rate of the start.
+    wanted: f64,
     /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
     pub(super) low: Nanos,
     high: Nanos,
@@ -73,7 +75,8 @@ impl Drain {
             let margin = (rules.drain.margin * signals.queue).min(0.5 * base as f64 / 1e9);
             (rules.drain.depth * (product - margin * signals.rate), 0.3)
         };
-        let until = now + srtt.max(rules.drain.length) + length;
+        let shortest = if cause == Cause::Test { rules.neighbour.test_length } else { rules.drain.length };
+        let until = now + srtt.max(shortest) + length;
         let judge = until + srtt;
         Self {
             cause,
@@ -85,6 +88,7 @@ impl Drain {
             back: back.max(0.5 * window),
             start: window,
             before: signals.queue,
+            wanted: rules.wanted_delay(signals.rate),
             low: Nanos::MAX,
             high: 0,
         }
@@ -115,6 +119,17 @@ impl Drain {
     /// Whether it has emptied the queue.
     pub(super) fn emptied(&self, base: Nanos) -> bool {
         self.left(base) < (0.3 * self.before).max(0.001)
+    }
+
+    /// Whether, as a test, it has found that nobody else fills the queue: little is left of its peak, or no more than the
+    /// law of others would leave.
+    pub(super) fn finds_nobody(&self, rules: &Rules, base: Nanos) -> bool {
+        self.left(base) <= (rules.neighbour.empty * self.before).max(self.wanted).max(0.001)
+    }
+
+    /// Whether it left the queue nearly as it was.
+    pub(super) fn left_all(&self, rules: &Rules, base: Nanos) -> bool {
+        self.left(base) > rules.neighbour.stayed * self.before
     }
 
     /// Whether it left the round trips as they were and all alike: the path itself is longer.
@@ -168,9 +183,9 @@ mod tests {
 
     #[test]
     fn it_holds_waits_and_judges() {
-        // 100 ms and a period to hold, then a round trip; what is seen while it holds does not count.
+        // A round trip and a period to hold, then a round trip; what is seen while it holds does not count.
         let mut empty = drain(Cause::Clock, 2000.0);
-        let seen = stages(&mut empty, &[(30.0, 40.0), (129.0, 40.0), (130.0, 45.0), (179.0, 44.0), (180.0, 42.9)]);
+        let seen = stages(&mut empty, &[(30.0, 40.0), (79.0, 40.0), (80.0, 45.0), (129.0, 44.0), (130.0, 42.9)]);
         assert_eq!(seen, [Stage::Holding, Stage::Holding, Stage::Awaiting, Stage::Awaiting, Stage::Over]);
         close(empty.left(ms(BASE)), 0.0029);
         assert!(empty.emptied(ms(BASE)), "less than .3 of 10 ms");
@@ -179,27 +194,49 @@ mod tests {
     #[test]
     fn one_that_failed_is_watched_on() {
         let mut failed = drain(Cause::Clock, 2000.0);
-        let seen = stages(&mut failed, &[(150.0, 45.0), (180.0, 43.1), (299.0, 43.1), (300.0, 43.1)]);
+        let seen = stages(&mut failed, &[(100.0, 45.0), (130.0, 43.1), (249.0, 43.1), (250.0, 43.1)]);
         assert_eq!(seen, [Stage::Awaiting, Stage::Watching, Stage::Watching, Stage::Over]);
         assert!(!failed.emptied(ms(BASE)));
+        // A test holds for 200 ms and a period.
         let mut test = drain(Cause::Test, 2000.0);
-        assert_eq!(stages(&mut test, &[(150.0, 45.0), (180.0, 45.0)]), [Stage::Awaiting, Stage::Over]);
+        let seen = stages(&mut test, &[(229.0, 45.0), (230.0, 45.0), (280.0, 45.0)]);
+        assert_eq!(seen, [Stage::Holding, Stage::Awaiting, Stage::Over]);
+    }
+
+    #[test]
+    fn a_neighbour_leaves_more_than_the_law_of_others() {
+        let rules = Rules::default();
+        let test = |rate: f64, before: f64, low: f64| {
+            let mut test = drain(Cause::Test, rate);
+            test.before = before / 1e3;
+            stages(&mut test, &[(280.0, low)]);
+            (test.finds_nobody(&rules, ms(BASE)), test.left_all(&rules, ms(BASE)))
+        };
+        // At 2777 packets/s the law wants ten packets: 3.6 ms.
+        assert_eq!(test(Rules::REFERENCE, 10.0, 43.5), (true, false));
+        assert_eq!(test(Rules::REFERENCE, 10.0, 43.7), (false, false));
+        // Of a peak of 40 ms .15 are 6 ms.
+        assert_eq!(test(Rules::REFERENCE, 40.0, 45.9), (true, false));
+        assert_eq!(test(Rules::REFERENCE, 40.0, 75.9), (false, false));
+        assert_eq!(test(Rules::REFERENCE, 40.0, 76.1), (false, true));
+        // At 400 000 packets/s it is a third of a millisecond, and one is noise.
+        assert_eq!(test(4e5, 2.0, 40.9), (true, false));
     }
 
     #[test]
     fn alike_and_undrained_round_trips_are_a_longer_path() {
         let longer = |lows: [f64; 2]| {
             let mut drain = drain(Cause::Rise, 2000.0);
-            stages(&mut drain, &[(150.0, lows[0]), (180.0, lows[1])]);
+            stages(&mut drain, &[(100.0, lows[0]), (130.0, lows[1])]);
             drain.shows_longer_path(ms(BASE))
         };
         assert!(longer([50.0, 50.3]), "within .3 ms and a hundredth of 10 ms");
         assert!(!longer([50.0, 50.5]), "a queue would move like that");
         assert!(!longer([48.9, 48.9]), "more than a tenth was drained");
         let mut silent = drain(Cause::Rise, 2000.0);
-        // Given up at 300 ms at the latest otherwise.
-        assert_eq!(silent.end_period(ms(3299.0), None, ms(BASE)), Stage::Watching, "for 2 s");
-        assert_eq!(silent.end_period(ms(3300.0), None, ms(BASE)), Stage::Over);
+        // Given up at 250 ms at the latest otherwise.
+        assert_eq!(silent.end_period(ms(3249.0), None, ms(BASE)), Stage::Watching, "for 2 s");
+        assert_eq!(silent.end_period(ms(3250.0), None, ms(BASE)), Stage::Over);
         assert!(!silent.shows_longer_path(ms(BASE)));
     }
 }

@@ -176,7 +176,7 @@ impl Guide {
         };
         self.average = 0.0;
         if let Some(mut compete) = interrupted {
-            if drain.left(self.base) > (self.rules.neighbour.empty * drain.before).max(0.001) {
+            if !drain.finds_nobody(&self.rules, self.base) {
                 compete.confirmed = true;
                 self.mode = Mode::Compete(compete);
                 return Verdict::Leave;
@@ -185,7 +185,10 @@ impl Guide {
             self.failures = 0;
         } else if drain.emptied(self.base) {
             self.failures = 0;
-        } else if let Some(window) = self.suspicion.failed_drain(&self.rules, now) {
+            self.suspicion.emptied();
+        } else if drain.left_all(&self.rules, self.base)
+            && let Some(window) = self.suspicion.failed_drain(&self.rules, now)
+        {
             return self.compete(Compete::new(now, window, self.mss));
         } else if drain.cause == Cause::Rise {
             if drain.shows_longer_path(self.base) {

@@ -321,7 +321,7 @@ impl Controller for Agent {
                 // A flow among many finds a queue that is enough for its rate long before a round trip shows it.
                 let (rules, seconds) = (&self.config.rules, rtt.smoothed() as f64 / 1e9);
                 let rate = self.cwnd / self.mss / seconds;
-                self.startup.enough = (rules.early * rules.wanted(rate) / rate * 1e9) as Nanos;
+                self.startup.enough = (rules.early * rules.wanted_delay(rate) * 1e9) as Nanos;
             }
             if let Some(exit) = self.startup.on_ack(ack, rtt.min()) {
                 self.leave_startup(exit, ack.rtt);

@@ -78,13 +78,19 @@ pub struct NeighbourRules {
     pub shrunk: f64,
     /// Time of pressure (at least three round trips) that is enough once the window has shrunk by that factor.
     pub pressed_shrunk: Nanos,
+    /// Share of the queue that a drain must leave to have failed because of a neighbour …
+    pub stayed: f64,
+    /// … and how many such drains, with none in between that emptied the queue, make a neighbour of it.
+    pub drains: u32,
     /// Share of the window before all that which a competition begins with.
     pub regained: f64,
     /// Time between tests whether the neighbour is still there; at least twelve round trips.
     pub test: Nanos,
     /// Time to the first of them; at least six round trips.
     pub first_test: Nanos,
-    /// Share of the queue's peak below which a test finds nobody.
+    /// Shortest test, at least a round trip: long enough for those of flows that compete with their like to overlap.
+    pub test_length: Nanos,
+    /// Share of the queue's peak below which a test finds nobody, as it does below what the law itself would leave.
     pub empty: f64,
     /// How long a competition that ended is remembered.
     pub memory: Nanos,
@@ -104,6 +110,12 @@ impl Rules {
     pub fn wanted(&self, rate: f64) -> f64 {
         (self.backlog * (rate / Self::REFERENCE).sqrt()).max(1e-3)
     }
+
+    /// Queueing delay in s at which flows of a rate in packets/s (1 at least) have what the law wants.
+    pub fn wanted_delay(&self, rate: f64) -> f64 {
+        let rate = rate.max(1.0);
+        self.wanted(rate) / rate
+    }
 }
 
 impl Default for Rules {
@@ -121,15 +133,15 @@ impl Default for Rules {
             hurry: 0.5,
             hurry_after: 2.0,
             patience: 2,
-            early: 6.0,
+            early: 5.0,
             kept: 0.8,
             drain: DrainRules {
                 rise: 0.003,
-                rise_share: 0.25,
+                rise_share: 0.15,
                 average: 0.5,
                 rest: 3 * SECOND / 2,
                 memory: 5 * SECOND,
-                length: 100 * MILLISECOND,
+                length: 30 * MILLISECOND,
                 depth: 0.98,
                 margin: 0.25,
                 watch: 120 * MILLISECOND,
@@ -140,9 +152,12 @@ impl Default for Rules {
                 pressed: 5 * SECOND / 2,
                 shrunk: 2.2,
                 pressed_shrunk: 290 * MILLISECOND,
+                stayed: 0.9,
+                drains: 2,
                 regained: 0.6,
                 test: 5 * SECOND,
                 first_test: 700 * MILLISECOND,
+                test_length: 200 * MILLISECOND,
                 empty: 0.15,
                 memory: 12 * SECOND,
                 immunity: 10 * SECOND,

@@ -29,6 +29,8 @@ pub(super) struct Suspicion {
     last_window: f64,
     /// Window in packets when the queue was last nearly empty, or slow start ended.
     reference: f64,
+    /// Drains that left the queue nearly as it was, since one has emptied it.
+    in_vain: u32,
     /// Average queueing delay in s over seconds.
     level: f64,
     past: Option<Past>,
@@ -49,6 +51,7 @@ impl Suspicion {
             yielded: 0.0,
             last_window: 0.0,
             reference: 0.0,
+            in_vain: 0,
             level: 0.0,
             past: None,
             immune_until: 0,
@@ -115,9 +118,16 @@ impl Suspicion {
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
-    /// The window in packets to compete with, if a drain that failed is reason enough.
-    pub(super) fn failed_drain(&self, rules: &Rules, now: Nanos) -> Option<f64> {
-        (self.has_shrunk(rules) && now >= self.immune_until).then_some(rules.neighbour.regained * self.reference)
+    /// A drain has emptied the queue.
+    pub(super) fn emptied(&mut self) {
+        self.in_vain = 0;
+    }
+
+    /// A drain has left the queue nearly as it was. The window in packets to compete with, if that is reason enough.
+    pub(super) fn failed_drain(&mut self, rules: &Rules, now: Nanos) -> Option<f64> {
+        self.in_vain += 1;
+        let reason = self.in_vain >= rules.neighbour.drains && self.has_shrunk(rules) && now >= self.immune_until;
+        reason.then_some(rules.neighbour.regained * self.reference)
     }
 
     /// Whether much of the window was given up to a queue that stayed.
@@ -235,8 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_given_up_for_nothing_makes_a_failed_drain_a_sign() {
+    fn a_window_given_up_for_nothing_makes_failed_drains_a_sign() {
         let mut flow = Flow::new();
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "the first");
         flow.periods(1, 15.0);
         flow.window = 46.0;
         flow.periods(1, 15.0);
@@ -256,8 +267,21 @@ mod tests {
     }
 
     #[test]
+    fn one_drain_in_vain_may_be_an_accident() {
+        let mut flow = Flow::new();
+        flow.periods(1, 15.0);
+        flow.window = 40.0;
+        flow.periods(1, 15.0);
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None);
+        flow.suspicion.emptied();
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "one has emptied the queue in between");
+        close(flow.suspicion.failed_drain(&flow.rules, 0).unwrap(), 60.0);
+    }
+
+    #[test]
     fn giving_way_to_a_queue_that_is_as_wanted_is_no_sign() {
         let mut flow = Flow::new();
+        flow.suspicion.in_vain = 1;
         flow.periods(1, 9.0);
         flow.window = 10.0;
         flow.periods(1, 9.0);

@@ -42,7 +42,7 @@ impl Flow {
         (0..count).map(|_| self.period(low)).collect()
     }
 
-    /// A flow that has given up 100 packets to 30 for a queue of 6 ms, which a drain after 7 s does not empty.
+    /// A flow that gives up 100 packets to 30 for a queue of 6 ms, which two drains do not empty.
     fn competing() -> Self {
         let mut flow = Self::new();
         for _ in 0..130 {
@@ -50,9 +50,16 @@ impl Flow {
             flow.window = (0.99 * flow.window).max(30.0);
         }
         let Verdict::Hold(_) = flow.until_ruled(BASE + 6.0) else { panic!("a drain") };
+        let mut drains = 1;
+        let mut last = flow.guide.last_drain;
         while !flow.guide.is_competing() {
-            flow.period(BASE + 6.0);
+            if flow.period(BASE + 6.0) == Verdict::Follow {
+                flow.window = (0.97 * flow.window).max(30.0);
+            }
+            drains += u32::from(flow.guide.last_drain != last);
+            last = flow.guide.last_drain;
         }
+        assert_eq!(drains, 2);
         flow
     }
 }
@@ -61,13 +68,15 @@ impl Flow {
 fn a_rise_of_the_queue_is_drained() {
     let mut flow = Flow::new();
     assert_eq!(flow.periods(60, BASE + 1.0), [Verdict::Follow; 60]);
-    // A quarter of 40 ms is 10 ms.
-    assert_eq!(flow.period(BASE + 10.9), Verdict::Follow);
+    // .15 of 40 ms is 6 ms.
+    assert_eq!(flow.period(BASE + 6.9), Verdict::Follow);
     let Verdict::Hold(hold) = flow.period(BASE + 15.0) else { panic!("a drain") };
     close(hold, 0.98 * (80.0 - 0.00375 * RATE));
-    assert_eq!(flow.periods(4, BASE), [Verdict::Leave; 4], "100 ms and a period");
-    let Verdict::Hold(back) = flow.period(BASE) else { panic!("back to the product and the wanted backlog") };
-    close(back, 80.0 + 10.0 * (RATE / 2777.0).sqrt());
+    assert_eq!(flow.periods(2, BASE), [Verdict::Leave; 2], "a round trip of 50 ms and a period");
+    for _ in 0..2 {
+        let Verdict::Hold(back) = flow.period(BASE) else { panic!("back to the product and the wanted backlog") };
+        close(back, 80.0 + 10.0 * (RATE / 2777.0).sqrt());
+    }
     assert_eq!(flow.period(BASE), Verdict::Follow);
     // Not again at once.
     assert_eq!(flow.periods(30, BASE + 30.0)[..10], [Verdict::Follow; 10]);
@@ -132,8 +141,8 @@ fn a_test_that_finds_nobody_ends_a_competition() {
     let verdict = (0..100).map(|_| flow.period(BASE + 6.0)).find(|verdict| *verdict != Verdict::Leave);
     assert!(matches!(verdict, Some(Verdict::Hold(_))) && !flow.guide.is_competing());
     assert_eq!(flow.now - began, ms(720.0), "the first period that ends after more than .7 s");
-    let verdicts = flow.periods(6, BASE);
-    assert_eq!(verdicts[5], Verdict::Follow, "{verdicts:?}");
+    let verdicts = flow.periods(10, BASE);
+    assert_eq!(verdicts[9], Verdict::Follow, "{verdicts:?}");
     assert!(!flow.guide.is_competing());
 }
 
@@ -143,8 +152,8 @@ fn a_test_that_finds_a_queue_goes_on_with_it() {
     while flow.guide.is_competing() {
         flow.period(BASE + 6.0);
     }
-    let verdicts = flow.periods(6, BASE + 6.0);
-    assert!(flow.guide.is_competing() && verdicts[5] == Verdict::Leave, "{verdicts:?}");
+    let verdicts = flow.periods(10, BASE + 6.0);
+    assert!(flow.guide.is_competing() && verdicts[9] == Verdict::Leave, "{verdicts:?}");
     let Mode::Compete(compete) = &flow.guide.mode else { panic!("competing") };
     assert!(compete.confirmed);
     close(compete.window(), 60.0);
