@@ -197,9 +197,9 @@ mod tests {
         let seen = stages(&mut failed, &[(100.0, 45.0), (130.0, 43.1), (249.0, 43.1), (250.0, 43.1)]);
         assert_eq!(seen, [Stage::Awaiting, Stage::Watching, Stage::Watching, Stage::Over]);
         assert!(!failed.emptied(ms(BASE)));
-        // A test holds for 200 ms and a period.
+        // A test holds for 300 ms and a period.
         let mut test = drain(Cause::Test, 2000.0);
-        let seen = stages(&mut test, &[(229.0, 45.0), (230.0, 45.0), (280.0, 45.0)]);
+        let seen = stages(&mut test, &[(329.0, 45.0), (330.0, 45.0), (380.0, 45.0)]);
         assert_eq!(seen, [Stage::Holding, Stage::Awaiting, Stage::Over]);
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let test = |rate: f64, before: f64, low: f64| {
             let mut test = drain(Cause::Test, rate);
             test.before = before / 1e3;
-            stages(&mut test, &[(280.0, low)]);
+            stages(&mut test, &[(380.0, low)]);
             (test.finds_nobody(&rules, ms(BASE)), test.left_all(&rules, ms(BASE)))
         };
         // At 2777 packets/s the law wants ten packets: 3.6 ms.
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(test(Rules::REFERENCE, 10.0, 43.7), (false, false));
         // Of a peak of 40 ms .15 are 6 ms.
         assert_eq!(test(Rules::REFERENCE, 40.0, 45.9), (true, false));
-        assert_eq!(test(Rules::REFERENCE, 40.0, 75.9), (false, false));
-        assert_eq!(test(Rules::REFERENCE, 40.0, 76.1), (false, true));
+        assert_eq!(test(Rules::REFERENCE, 40.0, 71.9), (false, false));
+        assert_eq!(test(Rules::REFERENCE, 40.0, 72.1), (false, true));
         // At 400 000 packets/s it is a third of a millisecond, and one is noise.
         assert_eq!(test(4e5, 2.0, 40.9), (true, false));
     }

@@ -141,8 +141,8 @@ fn a_test_that_finds_nobody_ends_a_competition() {
     let verdict = (0..100).map(|_| flow.period(BASE + 6.0)).find(|verdict| *verdict != Verdict::Leave);
     assert!(matches!(verdict, Some(Verdict::Hold(_))) && !flow.guide.is_competing());
     assert_eq!(flow.now - began, ms(720.0), "the first period that ends after more than .7 s");
-    let verdicts = flow.periods(10, BASE);
-    assert_eq!(verdicts[9], Verdict::Follow, "{verdicts:?}");
+    let verdicts = flow.periods(14, BASE);
+    assert_eq!(verdicts[13], Verdict::Follow, "{verdicts:?}");
     assert!(!flow.guide.is_competing());
 }
 
@@ -152,8 +152,8 @@ fn a_test_that_finds_a_queue_goes_on_with_it() {
     while flow.guide.is_competing() {
         flow.period(BASE + 6.0);
     }
-    let verdicts = flow.periods(10, BASE + 6.0);
-    assert!(flow.guide.is_competing() && verdicts[9] == Verdict::Leave, "{verdicts:?}");
+    let verdicts = flow.periods(14, BASE + 6.0);
+    assert!(flow.guide.is_competing() && verdicts[13] == Verdict::Leave, "{verdicts:?}");
     let Mode::Compete(compete) = &flow.guide.mode else { panic!("competing") };
     assert!(compete.confirmed);
     close(compete.window(), 60.0);
