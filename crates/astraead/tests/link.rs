@@ -136,17 +136,30 @@ fn start_with_process(script: &str) -> (std::process::Child, u32) {
     (child, line.trim().parse().unwrap_or_else(|_| panic!("{line:?} is not a number")))
 }
 
-/// Waits until a process has gone.
-fn gone(pid: u32) -> bool {
+/// Waits until something holds, but not for ever; says whether it does.
+fn comes(condition: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(5) {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if stat.is_empty() || stat.contains(") Z ") {
+        if condition() {
             return true;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    false
+    condition()
+}
+
+/// Waits until a process has gone.
+fn gone(pid: u32) -> bool {
+    comes(|| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    })
+}
+
+/// Whether a process has this network namespace.
+fn is_used(namespace: &Path) -> bool {
+    let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
+    processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).any(|used| used == namespace)
 }
 
 fn signal(pid: u32, name: &str) {
@@ -175,16 +188,17 @@ fn the_next_link_cleans_up_after_one_that_was_killed() {
     }
     let (mut link, left_behind) = start_with_process("sleep 62 & echo $!; wait");
     let device = format!("/sys/class/net/astr{}", link.id());
-    let namespace = fs::read_link(format!("/proc/{left_behind}/ns/net")).expect("it runs");
+    let path = format!("/proc/{left_behind}/ns/net");
+    // Held open, since a namespace of another test would be given the number of one that has gone.
+    let _held = fs::File::open(&path).expect("it runs");
+    let namespace = fs::read_link(&path).expect("it runs");
     assert_ne!(namespace, fs::read_link("/proc/self/ns/net").expect("so do we"));
     signal(link.id(), "KILL");
     assert_eq!(link.wait().expect("it is our child").signal(), Some(9));
     assert!(!Path::new(&device).exists());
     assert!(possible());
     assert!(gone(left_behind), "the next start has ended it");
-    let users = fs::read_dir("/proc").expect("/proc is there").flatten();
-    let used = users.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).any(|used| used == namespace);
-    assert!(!used, "nobody keeps the namespace");
+    assert!(comes(|| !is_used(&namespace)), "nobody keeps the namespace");
 }
 
 #[test]
