@@ -235,9 +235,16 @@ fn an_agent_shares_the_key_of_its_service() {
     }
 }
 
+/// What a load of this length on a service of its own comes to.
+fn load(transport: &[&str], duration: &str) -> serde_json::Value {
+    let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--json", "--duration", duration];
+    let output = Command::new(PROGRAM).args(arguments).args(transport).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn a_load_of_a_moment() {
-    let arguments = ["bench-serve", "--flows", "50", "--connections", "5", "--duration", "300ms", "--json"];
     for transport in [
         &["--period", "30ms"][..],
         &["--udp", "--period", "0"],
@@ -245,13 +252,16 @@ fn a_load_of_a_moment() {
         &["--udp", "--flood", "requests"],
         &["--udp", "--flood", "garbage"],
     ] {
-        let output = Command::new(PROGRAM).args(arguments).args(transport).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let flood = transport.contains(&"--flood");
+        let sent = |result: &serde_json::Value| result["flood"]["sent"].as_u64().unwrap_or(0);
+        let mut result = load(transport, "300ms");
+        // A flood yields to everybody else: on a busy machine its first turn can take longer than a moment.
+        if flood && sent(&result) == 0 {
+            result = load(transport, "10s");
+        }
         assert!(result["decisions"].as_u64().unwrap() > 0, "{result}");
         assert!(result["decisions_per_cpu_s"].as_f64().unwrap() > 0.0 && result["mean_batch"].as_f64().unwrap() >= 1.0);
         assert!(result["latency_ms"]["p50"].as_f64().unwrap() > 0.0 && result["memory_mb"].as_f64().unwrap() > 0.0);
-        let flooded = result["flood"]["sent"].as_u64().is_some_and(|sent| sent > 0);
-        assert_eq!(flooded, transport.contains(&"--flood"), "{result}");
+        assert_eq!(sent(&result) > 0, flood, "{result}");
     }
 }
