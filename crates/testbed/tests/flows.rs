@@ -118,8 +118,10 @@ fn a_flow_whose_receiver_dies_is_reported_and_the_others_go_on() {
     let Some(outcomes) = outcomes else { return };
     let failure = |index: usize| outcomes[index].failure.as_deref().unwrap_or_default();
     assert!(failure(0).contains("reset by peer") || failure(0).contains("Broken pipe"), "{:?}", failure(0));
-    assert!(outcomes[0].ended_at.is_some_and(|at| at < 400 * MS));
+    let died = outcomes[0].ended_at.expect("it has ended");
+    assert!(died < 400 * MS);
     assert!(failure(1).contains("refused"), "{:?}", failure(1));
     assert_eq!(outcomes[2].failure, None);
-    assert!(outcomes[2].slots[39].delivered > 0, "the third flow sends until the end");
+    let later = &outcomes[2].slots[(died / (10 * MS)) as usize + 1..];
+    assert!(later.iter().any(|slot| slot.delivered > 0), "the third flow goes on");
 }
