@@ -77,3 +77,12 @@ def test_a_set_key_can_leave_a_family_without_points() -> None:
     labels = [point.label for point in points(document.load("aurora-sensitivity", ["link.bottleneck.loss=1%"]))]
     assert not [label for label in labels if label.startswith("loss")]
     assert len(labels) == 8 + 10 + 5
+
+
+def test_the_title_names_what_was_set() -> None:
+    assert document.load("three-flows").raw["title"] == "Three flows, 40 s apart"
+    changed = document.load("three-flows", iter(["flow.0.start.every=10s", "trials=1"])).validate()
+    assert changed.title == "Three flows, 40 s apart (flow.0.start.every=10s, trials=1)"
+    assert document.load("three-flows", ["title=Mine", "trials=1"]).validate().title == "Mine"
+    with pytest.raises(UserError, match="title"):
+        document.load("three-flows", ["title=3", "trials=1"]).validate()

@@ -105,7 +105,7 @@ def find(scenario: str) -> Path:
 
 
 def load(scenario: str, settings: Iterable[str] = ()) -> Document:
-    """Read a scenario by name or path and apply `settings`, each "key=value"."""
+    """Read a scenario by name or path and apply `settings`, each "key=value"; the title then names them."""
     path = find(scenario)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -115,6 +115,11 @@ def load(scenario: str, settings: Iterable[str] = ()) -> Document:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path.name}: not valid TOML: {error}") from None
     document = Document(path.stem, path, raw)
+    settings = list(settings)
     for setting in settings:
         document.change(*overrides.parse(setting))
+    title = raw.get("title") or path.stem
+    if settings and "title" not in document.changed and isinstance(title, str):
+        # "Three flows, 40 s apart" is not true of what was run with flow.0.start.every=10s.
+        raw["title"] = f"{title} ({', '.join(settings)})"
     return document
