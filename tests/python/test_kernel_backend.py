@@ -38,9 +38,6 @@ def _obstacle() -> str | None:
 
 real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here: {_obstacle()}")
 
-# What a trial says on a machine that has too much else to do, whatever lateness of packets is allowed.
-STARVED = "for the processor, expected"
-
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
 COMMAND = str(Path(sys.executable).with_name("astraea"))
@@ -73,6 +70,21 @@ def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyt
         return status, *capsys.readouterr()
 
     return run
+
+
+def _undisturbed(astraea: Run, *arguments: str) -> tuple[int, str]:
+    """Exit status and standard error of a run whose flows had the processor in time.
+
+    Tried three times, and skipped where the trial says each time that the machine had too much else to do:
+    `--max-lateness` is about packets, and does not cover that.
+    """
+    for _ in range(3):
+        status, _, err = astraea(*arguments)
+        if status != 0 or all(trial["emulation"]["attempts"] == 1 for trial in _results()["trials"]):
+            return status, err
+    if "for the processor, expected" in err:
+        pytest.skip(err.strip())
+    return status, err
 
 
 def _results(directory: str = "out/short") -> dict[str, Any]:
@@ -287,12 +299,10 @@ def test_late_packets_make_a_trial_unfaithful_and_it_is_repeated(astraea: Run) -
     assert trial["emulation"]["attempts"] == 2
     page = Path("out/short/report.html").read_text()
     assert "<b>Unfaithful:</b>" in page
-    status, _, _ = astraea("run", "short.toml", "--backend", "kernel", "--max-lateness", "10s", "-q")
+    _undisturbed(astraea, "run", "short.toml", "--backend", "kernel", "--max-lateness", "10s", "-q")
     (trial,) = _results()["trials"]
-    problems = trial["emulation"]["problems"]
-    assert all(STARVED in problem for problem in problems), problems
-    assert trial["unfaithful"] == bool(problems)
-    assert ("<b>Unfaithful:</b>" in Path("out/short/report.html").read_text()) == bool(problems)
+    assert (trial["unfaithful"], trial["emulation"]["attempts"]) == (False, 1)
+    assert "<b>Unfaithful:</b>" not in Path("out/short/report.html").read_text()
 
 
 @real
@@ -323,9 +333,9 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
     shutil.copy(models.path("astraea"), "mine.safetensors")
     schemes = "astraea-pure,astraea-paper,mine.safetensors"
     late = ("--max-lateness", "10s")
-    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", schemes, *late, "-q", "--no-report")
-    assert status == 0
-    assert not err or STARVED in err, err
+    arguments = ("run", "short.toml", "--backend", "kernel", "--cc", schemes, *late, "-q", "--no-report")
+    status, err = _undisturbed(astraea, *arguments)
+    assert (status, err) == (0, "")
     trials = _results()["trials"]
     assert [trial["cc"] for trial in trials] == ["astraea-pure", "astraea-paper", "mine.safetensors"]
     assert all(flow["delivered_bytes"] > 500_000 for trial in trials for flow in trial["flows"])

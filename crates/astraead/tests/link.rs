@@ -136,24 +136,17 @@ fn start_with_process(script: &str) -> (std::process::Child, u32) {
     (child, line.trim().parse().unwrap_or_else(|_| panic!("{line:?} is not a number")))
 }
 
-/// Waits until something holds, but not for ever; says whether it does.
-fn comes(condition: impl Fn() -> bool) -> bool {
+/// Waits until a process has gone.
+fn gone(pid: u32) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(5) {
-        if condition() {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if stat.is_empty() || stat.contains(") Z ") {
             return true;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    condition()
-}
-
-/// Waits until a process has gone.
-fn gone(pid: u32) -> bool {
-    comes(|| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
-    })
+    false
 }
 
 /// Whether a process has this network namespace.
@@ -198,7 +191,7 @@ fn the_next_link_cleans_up_after_one_that_was_killed() {
     assert!(!Path::new(&device).exists());
     assert!(possible());
     assert!(gone(left_behind), "the next start has ended it");
-    assert!(comes(|| !is_used(&namespace)), "nobody keeps the namespace");
+    assert!(!is_used(&namespace), "nobody keeps the namespace");
 }
 
 #[test]

@@ -95,33 +95,41 @@ fn every_kind_of_source_does_what_it_says() {
     assert!(outcomes[4].stats.completions.len() > 10, "about 38 are expected");
 }
 
+/// A flow whose receiver dies, one that nobody listens to, and one with nothing to fear.
+fn with_a_mortal_receiver() -> Vec<FlowOutcome> {
+    let mortal = TcpListener::bind("127.0.0.1:0").unwrap();
+    let io::Result::Ok(std::net::SocketAddr::V4(address)) = mortal.local_addr() else { panic!("an IPv4 address") };
+    let receiver = thread::spawn(move || {
+        let (mut stream, _) = mortal.accept().unwrap();
+        let mut some = [0; 1 << 12];
+        let _ = stream.read(&mut some);
+        thread::sleep(Duration::from_millis(30));
+        // Closing with data unread resets the connection, as the death of a process does.
+    });
+    let mut unlucky = flow(1, SourceConfig::Bulk);
+    unlucky.to = Some(address);
+    let mut unheard = flow(2, SourceConfig::Bulk);
+    unheard.to = Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1));
+    let outcomes = run(plan(vec![unlucky, unheard, flow(3, SourceConfig::Bulk)]));
+    receiver.join().unwrap();
+    outcomes
+}
+
 #[test]
 fn a_flow_whose_receiver_dies_is_reported_and_the_others_go_on() {
-    let outcomes = in_namespace(|| {
-        let mortal = TcpListener::bind("127.0.0.1:0").unwrap();
-        let io::Result::Ok(std::net::SocketAddr::V4(address)) = mortal.local_addr() else { panic!("an IPv4 address") };
-        let receiver = thread::spawn(move || {
-            let (mut stream, _) = mortal.accept().unwrap();
-            let mut some = [0; 1 << 12];
-            let _ = stream.read(&mut some);
-            thread::sleep(Duration::from_millis(30));
-            // Closing with data unread resets the connection, as the death of a process does.
-        });
-        let mut unlucky = flow(1, SourceConfig::Bulk);
-        unlucky.to = Some(address);
-        let mut unheard = flow(2, SourceConfig::Bulk);
-        unheard.to = Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1));
-        let outcomes = run(plan(vec![unlucky, unheard, flow(3, SourceConfig::Bulk)]));
-        receiver.join().unwrap();
-        outcomes
-    });
-    let Some(outcomes) = outcomes else { return };
-    let failure = |index: usize| outcomes[index].failure.as_deref().unwrap_or_default();
-    assert!(failure(0).contains("reset by peer") || failure(0).contains("Broken pipe"), "{:?}", failure(0));
-    let died = outcomes[0].ended_at.expect("it has ended");
-    assert!(died < 400 * MS);
-    assert!(failure(1).contains("refused"), "{:?}", failure(1));
-    assert_eq!(outcomes[2].failure, None);
-    let later = &outcomes[2].slots[(died / (10 * MS)) as usize + 1..];
-    assert!(later.iter().any(|slot| slot.delivered > 0), "the third flow goes on");
+    let mut sends_until_the_end = false;
+    // A busy machine may have no time left in the last slot, but not always.
+    for _ in 0..5 {
+        let Some(outcomes) = in_namespace(with_a_mortal_receiver) else { return };
+        let failure = |index: usize| outcomes[index].failure.as_deref().unwrap_or_default();
+        assert!(failure(0).contains("reset by peer") || failure(0).contains("Broken pipe"), "{:?}", failure(0));
+        assert!(outcomes[0].ended_at.is_some_and(|at| at < 400 * MS));
+        assert!(failure(1).contains("refused"), "{:?}", failure(1));
+        assert_eq!(outcomes[2].failure, None);
+        sends_until_the_end = outcomes[2].slots[39].delivered > 0;
+        if sends_until_the_end {
+            break;
+        }
+    }
+    assert!(sends_until_the_end, "the third flow");
 }
