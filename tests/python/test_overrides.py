@@ -1,5 +1,7 @@
 """`--set`, and how it meets sweeps."""
 
+from pathlib import Path
+
 import pytest
 
 from astraea.errors import UserError
@@ -86,3 +88,10 @@ def test_the_title_names_what_was_set() -> None:
     assert document.load("three-flows", ["title=Mine", "trials=1"]).validate().title == "Mine"
     with pytest.raises(UserError, match="title"):
         document.load("three-flows", ["title=3", "trials=1"]).validate()
+
+
+def test_a_title_that_is_none_stays_a_mistake(tmp_path: Path) -> None:
+    text = document.find("three-flows").read_text().replace('title = "Three flows, 40 s apart"', "title = false")
+    (tmp_path / "wrong.toml").write_text(text)
+    with pytest.raises(UserError, match=r"^wrong\.toml: title: "):
+        document.load(str(tmp_path / "wrong.toml"), ["trials=1"]).validate()

@@ -118,8 +118,8 @@ def load(scenario: str, settings: Iterable[str] = ()) -> Document:
     settings = list(settings)
     for setting in settings:
         document.change(*overrides.parse(setting))
-    title = raw.get("title") or path.stem
+    title = raw.get("title", "")
     if settings and "title" not in document.changed and isinstance(title, str):
         # "Three flows, 40 s apart" is not true of what was run with flow.0.start.every=10s.
-        raw["title"] = f"{title} ({', '.join(settings)})"
+        raw["title"] = f"{title or path.stem} ({', '.join(settings)})"
     return document
