@@ -88,6 +88,19 @@ fn flows_share_fairly_with_a_short_queue() {
     assert!(span.wait < 8.0, "{span:?}");
 }
 
+#[test]
+fn who_takes_a_small_full_buffer_for_path_finds_out() {
+    // 88 Mbit/s, 14 ms and 2 ms of buffer: no room for a rise of 3 ms. With the base of the last to come as it
+    // was, one of them took most of the link.
+    let changes =
+        json!({"rate": {"constant": 88e6}, "delay": {"constant": 7 * MILLISECOND}, "limit": {"bytes": 23_000}});
+    let flows: Vec<Value> = (0..5).map(|flow| from(4 * flow * SECOND)).collect();
+    let mut five = simulation(&flows, changes, |_| guided());
+    five.run_until(30 * SECOND);
+    let span = Span::run(&mut five, 60, 88e6);
+    assert!(span.jain() > 0.9 && span.utilization() > 0.95, "{span:?}");
+}
+
 /// The first flow is guided, the second one of another scheme, which leaves after `seconds`.
 fn beside(scheme: &str, seconds: Nanos, buffer: u64) -> Simulation<AnyController> {
     let leaves = json!({"start_ns": 0, "stop_ns": seconds * SECOND, "path": [0]});

@@ -32,15 +32,20 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 
 	if (cause == CAUSE_RISE)
 		back = min(product + wanted(r, s->rate), e->window);
-	/* A base that is known too long takes a part of the queue for a part of the path. */
-	if (cause != CAUSE_TEST) {
+	if (cause == CAUSE_DOUBT) {
+		/* The product is what is in doubt. */
+		back = e->window;
+		held = 0;
+		least = part_of(e->window, r->doubt_depth);
+	} else if (cause != CAUSE_TEST) {
+		/* A base that is known too long takes a part of the queue for a part of the path. */
 		held = part_of(less(product, backlog_of(s, margin)), r->drain_depth);
 		least = part_of(e->window, 5033165); /* .3 */
 	}
 	d->cause = cause;
 	d->until = e->now + max(e->srtt, cause == CAUSE_TEST ? r->test_length : r->drain_length) + e->length;
 	d->judge = d->until + e->srtt;
-	d->give_up = d->judge + (cause == CAUSE_TEST ? 0 : r->drain_watch);
+	d->give_up = d->judge + (cause == CAUSE_RISE || cause == CAUSE_CLOCK ? r->drain_watch : 0);
 	d->hold = min(max(held, least), e->window);
 	d->back = max(back, e->window / 2);
 	d->start = e->window;

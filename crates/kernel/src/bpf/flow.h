@@ -49,7 +49,7 @@ struct startup {
 	__u32 unused;
 };
 
-enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TEST };
+enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TEST, CAUSE_DOUBT };
 
 struct drain {
 	__u32 cause;
@@ -106,6 +106,13 @@ struct suspicion {
 	__u64 immunity;
 };
 
+/* What speaks against the base round-trip time that is known; a patience of 0 is the rules'. */
+struct doubt {
+	__u64 lasted;
+	__u64 patience;
+	__u64 base;
+};
+
 /* Round trips without a queue (Q24), and the level around which queue and loss move while the law is followed. */
 struct law {
 	__s64 idle_rounds;
@@ -126,6 +133,7 @@ struct guide {
 	__u64 last_drain;
 	struct law law;
 	struct suspicion suspicion;
+	struct doubt doubt;
 	struct drain drain;
 	struct compete compete;
 };

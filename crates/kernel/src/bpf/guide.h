@@ -4,13 +4,14 @@
 #define ASTRAEA_GUIDE_H
 
 #include "compete.h"
+#include "doubt.h"
 
 /* What a period means for the window: HOLD sets it. */
 enum verdict { VERDICT_FOLLOW, VERDICT_HOLD, VERDICT_LEAVE };
 
 static inline void guide_on_sample(struct guide *g, u64 now, u64 rtt)
 {
-	if (!g->base || rtt <= g->base + g->base / 50 + MS / 5)
+	if (!g->base || rtt <= near(g->base))
 		g->touched = now;
 	g->base = g->base ? min(g->base, rtt) : rtt;
 }
@@ -54,6 +55,7 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
 	u64 since = e->now - g->last_drain;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
+	bool rested;
 
 	if (window) {
 		guide_compete(g, e->now, window, hold);
@@ -62,8 +64,13 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 		g->compete.plateau_window = e->window;
 		return VERDICT_HOLD;
 	}
-	if (rise > large && since >= max(r->drain_rest, 4 * e->srtt))
+	rested = since >= max(r->drain_rest, 4 * e->srtt);
+	if (rested && rise > large)
 		return guide_drain(g, r, CAUSE_RISE, e, s, hold);
+	if (rested && doubt_asks(&g->doubt, r, e->srtt)) {
+		doubt_begin(&g->doubt, g->base);
+		return guide_drain(g, r, CAUSE_DOUBT, e, s, hold);
+	}
 	if (e->now - g->touched >= r->drain_memory && since >= r->drain_memory / 2)
 		return guide_drain(g, r, CAUSE_CLOCK, e, s, hold);
 	return VERDICT_FOLLOW;
@@ -88,6 +95,10 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 		return VERDICT_FOLLOW;
 	}
 	g->mode = MODE_FOLLOW;
+	if (d->cause == CAUSE_DOUBT) {
+		doubt_judge(&g->doubt, r, g->base);
+		return VERDICT_FOLLOW;
+	}
 	if (drain_emptied(d, g->base)) {
 		g->failures = 0;
 		g->suspicion.in_vain = 0;
@@ -128,6 +139,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
 	law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length, following);
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
+	if (following)
+		doubt_end_period(&g->doubt, r, s, e->length);
 	switch (g->mode) {
 	case MODE_FOLLOW:
 		return guide_follow(g, r, e, s, rise, hold);

@@ -83,6 +83,10 @@ struct rules {
 	__s64 drain_margin;
 	__u64 drain_watch;
 	__u64 drain_failures;
+	__s64 doubtful;
+	__u64 doubt;
+	__u64 doubt_most;
+	__s64 doubt_depth;
 
 	__s64 pressure;
 	__u64 pressed;

@@ -61,6 +61,12 @@ static inline s64 followed(s64 average, s64 value, u64 length, u64 constant)
 	return average + (((value - average) * part) >> 24);
 }
 
+/* Whether there is hardly a queue: the one that is there, not the one expected. */
+static inline bool no_queue(const struct rules *r, const struct signals *s)
+{
+	return backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24);
+}
+
 /* A period of this many round trips (Q24) and this length has ended, in which the law was followed or not. */
 static inline void law_end_period(struct law *l, const struct rules *r, const struct signals *s, s64 rounds, u64 length,
 				  bool following)
@@ -73,8 +79,8 @@ static inline void law_end_period(struct law *l, const struct rules *r, const st
 		l->level_loss = l->level_known ? followed(l->level_loss, s->loss, length, r->level) : s->loss;
 		l->level_known = 1;
 	}
-	/* The queue that is there, not the one expected: whether the window has outgrown the path is the question. */
-	idle = backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24) && s->burst < LAW_BURST;
+	/* Whether the window has outgrown the path is the question. */
+	idle = no_queue(r, s) && s->burst < LAW_BURST;
 	l->idle_rounds = idle ? min(l->idle_rounds + rounds, 1ll << 40) : 0;
 }
 

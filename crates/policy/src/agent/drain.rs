@@ -17,6 +17,8 @@ pub(super) enum Cause {
     Clock,
     /// A neighbour fills the queue, and may have gone.
     Test,
+    /// Losses without a queue: the base round-trip time may be known too long.
+    Doubt,
 }
 
 /// A drain under way.
@@ -65,15 +67,22 @@ impl Drain {
     pub(super) fn new(rules: &Rules, cause: Cause, ended: &Ended, signals: &Signals, base: Nanos) -> Self {
         let Ended { now, length, srtt, window, .. } = *ended;
         let product = signals.rate * base as f64 / 1e9;
-        // After a rise, room for the wanted backlog: the queue has just grown by more than that.
-        let back = if cause == Cause::Rise { (product + rules.wanted(signals.rate)).min(window) } else { product };
-        // A test leaves the product in flight, so that the queue of a neighbour who stayed is not emptied by it.
-        let (held, least) = if cause == Cause::Test {
-            (product, 0.4)
-        } else {
-            // A base that is known too long takes a part of the queue for a part of the path.
-            let margin = (rules.drain.margin * signals.queue).min(0.5 * base as f64 / 1e9);
-            (rules.drain.depth * (product - margin * signals.rate), 0.3)
+        let back = match cause {
+            // Room for the wanted backlog: the queue has just grown by more than that.
+            Cause::Rise => (product + rules.wanted(signals.rate)).min(window),
+            Cause::Doubt => window,
+            Cause::Clock | Cause::Test => product,
+        };
+        let (held, least) = match cause {
+            // The product stays in flight, so that the queue of a neighbour who stayed is not emptied by the test.
+            Cause::Test => (product, 0.4),
+            // The product is what is in doubt.
+            Cause::Doubt => (0.0, rules.drain.doubt_depth),
+            Cause::Rise | Cause::Clock => {
+                // A base that is known too long takes a part of the queue for a part of the path.
+                let margin = (rules.drain.margin * signals.queue).min(0.5 * base as f64 / 1e9);
+                (rules.drain.depth * (product - margin * signals.rate), 0.3)
+            }
         };
         let shortest = if cause == Cause::Test { rules.neighbour.test_length } else { rules.drain.length };
         let until = now + srtt.max(shortest) + length;
@@ -82,7 +91,7 @@ impl Drain {
             cause,
             until,
             judge,
-            give_up: if cause == Cause::Test { judge } else { judge + rules.drain.watch },
+            give_up: if matches!(cause, Cause::Rise | Cause::Clock) { judge + rules.drain.watch } else { judge },
             // Neither far below: the base or the rate may be wrong.
             hold: held.max(least * window).min(window),
             back: back.max(0.5 * window),
@@ -169,6 +178,9 @@ mod tests {
         close(clock.hold, 0.98 * 75.0);
         close(clock.back, 80.0);
         close(drain(Cause::Test, 2000.0).hold, 80.0);
+        let doubt = drain(Cause::Doubt, 2000.0);
+        close(doubt.hold, 50.0);
+        close(doubt.back, 100.0);
     }
 
     #[test]
@@ -201,6 +213,8 @@ mod tests {
         let mut test = drain(Cause::Test, 2000.0);
         let seen = stages(&mut test, &[(329.0, 45.0), (330.0, 45.0), (380.0, 45.0)]);
         assert_eq!(seen, [Stage::Holding, Stage::Awaiting, Stage::Over]);
+        let mut doubt = drain(Cause::Doubt, 2000.0);
+        assert_eq!(stages(&mut doubt, &[(80.0, 45.0), (130.0, 45.0)]), [Stage::Awaiting, Stage::Over]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Rtt};
 
 use super::compete::Compete;
+use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
 use super::law::Law;
 use super::rules::Rules;
@@ -28,6 +29,7 @@ pub(super) struct Guide {
     law: Law,
     mode: Mode,
     suspicion: Suspicion,
+    doubt: Doubt,
     /// Base round-trip time in ns, and when a sample last came near it.
     base: Nanos,
     touched: Nanos,
@@ -64,6 +66,11 @@ pub(super) struct Ended {
     pub(super) window: f64,
 }
 
+/// The longest round-trip time in ns that counts as this base: it is a fiftieth and .2 ms longer.
+pub(super) fn near(base: Nanos) -> Nanos {
+    base.saturating_add(base / 50).saturating_add(MILLISECOND / 5)
+}
+
 impl Guide {
     pub(super) fn new(rules: &Rules, mss: u32) -> Self {
         Self {
@@ -72,6 +79,7 @@ impl Guide {
             law: Law::default(),
             mode: Mode::Follow,
             suspicion: Suspicion::new(rules),
+            doubt: Doubt::new(rules),
             base: Nanos::MAX,
             touched: 0,
             average: 0.0,
@@ -97,7 +105,7 @@ impl Guide {
 
     /// Takes a sample of the round-trip time.
     pub(super) fn on_sample(&mut self, now: Nanos, rtt: Nanos) {
-        if rtt <= self.base.saturating_add(self.base / 50).saturating_add(MILLISECOND / 5) {
+        if rtt <= near(self.base) {
             self.touched = now;
         }
         self.base = self.base.min(rtt);
@@ -113,6 +121,9 @@ impl Guide {
         let rounds = length as f64 / srtt.max(1) as f64;
         self.law.end_period(&self.rules, signals, rounds, seconds, following);
         self.suspicion.end_period(&self.rules, seconds, signals, window, following);
+        if following {
+            self.doubt.end_period(&self.rules, signals, length);
+        }
         match &mut self.mode {
             Mode::Follow => self.follow(ended, signals, rise),
             Mode::Drain(drain, _) => match drain.end_period(now, low, self.base) {
@@ -145,8 +156,12 @@ impl Guide {
         let rules = &self.rules.drain;
         let since = now - self.last_drain;
         let large = rules.rise.max(rules.rise_share * self.base as f64 / 1e9);
-        if rise > large && since >= rules.rest.max(4 * srtt) {
+        let rested = since >= rules.rest.max(4 * srtt);
+        if rested && rise > large {
             self.drain(Cause::Rise, ended, signals)
+        } else if rested && self.doubt.asks(srtt) {
+            self.doubt.begin(self.base);
+            self.drain(Cause::Doubt, ended, signals)
         } else if now - self.touched >= rules.memory && since >= rules.memory / 2 {
             self.drain(Cause::Clock, ended, signals)
         } else {
@@ -183,6 +198,8 @@ impl Guide {
             }
             self.suspicion.competed(now, compete.confirmed, drain.before, drain.back);
             self.failures = 0;
+        } else if drain.cause == Cause::Doubt {
+            self.doubt.judge(&self.rules, self.base);
         } else if drain.emptied(self.base) {
             self.failures = 0;
             self.suspicion.emptied();

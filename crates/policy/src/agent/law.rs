@@ -38,6 +38,11 @@ struct Level {
     loss: f64,
 }
 
+/// Whether there is hardly a queue at these signals: the one that is there, not the one expected.
+pub(super) fn no_queue(rules: &Rules, signals: &Signals) -> bool {
+    signals.rate * signals.queue < (1.0 - NO_QUEUE) * rules.wanted(signals.rate)
+}
+
 /// The law's memory: round trips without a queue, and the level around which the queue moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Law {
@@ -55,9 +60,8 @@ impl Law {
             level.queue += (queue - level.queue) * share;
             level.loss += (loss - level.loss) * share;
         }
-        // The queue that is there, not the one expected: whether the window has outgrown the path is the question.
-        let idle =
-            signals.rate * signals.queue < (1.0 - NO_QUEUE) * rules.wanted(signals.rate) && signals.burst < BURST;
+        // Whether the window has outgrown the path is the question.
+        let idle = no_queue(rules, signals) && signals.burst < BURST;
         self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
     }
 

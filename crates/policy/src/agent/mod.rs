@@ -1,6 +1,7 @@
 //! One flow's measurements, start-up, rules and window: a controller that lacks only the policy's answers.
 
 mod compete;
+mod doubt;
 mod drain;
 mod guide;
 mod law;

@@ -65,6 +65,14 @@ pub struct DrainRules {
     pub watch: Nanos,
     /// Drains in a row that the clock asked for and that showed a longer base, until it is believed.
     pub failures: u32,
+    /// Share of packets lost from which a path without a queue is doubted …
+    pub doubtful: f64,
+    /// … for how long (at least four round trips) before a drain is asked for; doubles with each that shows nothing new …
+    pub doubt: Nanos,
+    /// … up to this.
+    pub doubt_most: Nanos,
+    /// Share of the window that stays in flight during such a drain.
+    pub doubt_depth: f64,
 }
 
 /// What is taken for a neighbour that fills the queue whatever a flow does, and how it is met.
@@ -146,6 +154,10 @@ impl Default for Rules {
                 margin: 0.25,
                 watch: 120 * MILLISECOND,
                 failures: 3,
+                doubtful: 0.003,
+                doubt: SECOND,
+                doubt_most: 60 * SECOND,
+                doubt_depth: 0.5,
             },
             neighbour: NeighbourRules {
                 pressure: -1.0,

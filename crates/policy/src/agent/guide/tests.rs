@@ -20,11 +20,16 @@ impl Flow {
 
     /// A period with this smallest round-trip time in ms.
     fn period(&mut self, low: f64) -> Verdict {
+        self.lossy_period(low, 0.0)
+    }
+
+    /// A period with this smallest round-trip time in ms and this share of packets lost.
+    fn lossy_period(&mut self, low: f64, loss: f64) -> Verdict {
         self.now += ms(30.0);
         self.guide.on_sample(self.now, ms(low));
         let ended = Ended { now: self.now, length: ms(30.0), low: Some(ms(low)), srtt: ms(50.0), window: self.window };
         let queue = low - self.guide.base() as f64 / 1e6;
-        let verdict = self.guide.end_period(&ended, &signals(RATE, queue));
+        let verdict = self.guide.end_period(&ended, &Signals { loss, ..signals(RATE, queue) });
         if let Verdict::Hold(window) = verdict {
             self.window = window;
         }
@@ -125,6 +130,33 @@ fn a_rise_that_cannot_be_drained_is_a_longer_path() {
     // A shorter path is believed at once.
     flow.period(BASE - 10.0);
     assert_eq!(flow.guide.base(), ms(BASE - 10.0));
+}
+
+#[test]
+fn losses_without_a_queue_cast_doubt_on_the_base() {
+    let mut flow = Flow::new();
+    // The first 1.5 s are left alone.
+    assert_eq!(flow.periods(50, BASE), [Verdict::Follow; 50]);
+    let mut between = Vec::new();
+    let mut count = 0;
+    while between.len() < 3 {
+        count += 1;
+        if flow.lossy_period(BASE, 0.01) != Verdict::Follow {
+            close(flow.window, 50.0);
+            between.push(count);
+            flow.periods(5, BASE);
+            close(flow.window, 100.0);
+            count = 0;
+        }
+    }
+    assert_eq!(between, [34, 67, 134], "periods of 30 ms in 1, 2 and 4 s of doubt");
+    flow.periods(20, BASE);
+    while flow.lossy_period(BASE, 0.01) == Verdict::Follow {}
+    flow.periods(4, BASE - 5.0);
+    assert_eq!(flow.guide.base(), ms(BASE - 5.0), "it was a full buffer");
+    flow.periods(60, BASE - 5.0);
+    let again = (0..100).take_while(|_| flow.lossy_period(BASE - 5.0, 0.01) == Verdict::Follow).count();
+    assert_eq!(again, 33);
 }
 
 #[test]
