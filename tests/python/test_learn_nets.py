@@ -52,6 +52,15 @@ def test_ordinary_network_is_not_monotone() -> None:
         assert (net.logits(low + rise) > net.logits(low)).any()
 
 
+def test_first_actions_are_scaled() -> None:
+    generators = [torch.Generator().manual_seed(1) for _ in range(2)]
+    plain, quiet = (
+        Actor(25, (64, 32), first_actions=part, generator=g) for part, g in zip((1.0, 0.1), generators, strict=True)
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(quiet.logits(states(100)), 0.1 * plain.logits(states(100)))
+
+
 @pytest.mark.parametrize("monotone", [False, True])
 def test_exported_weights_are_the_network(monotone: bool) -> None:
     net = actor(monotone=monotone, scale=1.05)

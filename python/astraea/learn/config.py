@@ -41,6 +41,9 @@ class PolicySettings(Settings):
     """Units of the hidden layers."""
     monotone: bool = False
     """Whether the action can never rise with the flow's own rate, backlog or delay, by the signs of the weights."""
+    first_actions: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Factor on the first weights of the last layer. As they are drawn, a network can begin with actions that open
+    every window to its limit, and then sees nothing that it could learn from; 0.1 keeps the first actions near zero."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

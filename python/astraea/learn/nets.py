@@ -22,14 +22,20 @@ class Actor(nn.Module):
     With `falling`, one flag for each input, the action is monotone: it never rises with an input whose flag is set, by
     the signs of the weights alone. Those inputs enter with weights <= 0, all later weights are >= 0, and the first half
     of each hidden layer's units computes max(0, x), the other half min(0, x). (With max alone the action would be
-    convex.)
+    convex.) `first_actions` is a factor on the first weights of the last layer.
 
     min(0, x) = -max(0, -x), and the two minus signs can be carried by the weights before and after the unit. So inside,
     this is an ordinary ReLU network each of whose weights has a prescribed sign: |w| times that sign.
     """
 
     def __init__(
-        self, inputs: int, hidden: Sequence[int], falling: Sequence[bool] = (), *, generator: torch.Generator
+        self,
+        inputs: int,
+        hidden: Sequence[int],
+        falling: Sequence[bool] = (),
+        *,
+        first_actions: float = 1.0,
+        generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.sizes = (inputs, *hidden, 1)
@@ -40,6 +46,7 @@ class Actor(nn.Module):
             if self.monotone
             else [_linear(out, fan_in, generator) for out, fan_in in self.shapes]
         )
+        layers[-1][0].mul_(first_actions)
         layers[-1][1].zero_()
         self.raw = nn.Parameter(_flat(layers))
         """All parameters, before the signs."""

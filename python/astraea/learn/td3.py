@@ -65,7 +65,7 @@ class Td3(nn.Module):
         self.centre: float | None = None
         """Average of the rewards, which the values leave out; None before the first."""
         falling = FORMS[policy.form].falling if policy.monotone else ()
-        self.actor = Actor(layout.s, policy.hidden, falling, generator=generator)
+        self.actor = Actor(layout.s, policy.hidden, falling, first_actions=policy.first_actions, generator=generator)
         self.critics = Critics(layout.g + layout.s + 1, settings.hidden, generator=generator)
         self.average = Average(self.actor.effective(), settings.average)
         self.target_actor: Tensor
