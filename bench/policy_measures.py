@@ -177,7 +177,9 @@ def _neighbours() -> list[Row]:
         for count in (1, 2, 4):
             case = f"{count} {other}"
             rows.append(Row("neighbours", f"ratio, {case}", mean("throughput_ratio", case), floor, (0.6, 1.6)))
-    return [*rows, Row("neighbours", "share of link when they left, min", least("alone"))]
+    rows.append(Row("neighbours", "share of link when they left, min", least("alone")))
+    deep = ("1 cubic", "4 cubic", "1 bbr", "4 bbr")
+    return rows + [Row("deep-buffers", f"ratio, {case}", mean("throughput_ratio", case)) for case in deep]
 
 
 ROWS: list[Row] = [

@@ -188,17 +188,29 @@ def many(offset: int) -> Iterator[Setting]:
         yield from _trials("many", str(count), raw, 5, offset)
 
 
+def _beside(other: str, count: int) -> Raw:
+    """One flow beside so many of another scheme, which leave after 100 s."""
+    return shipped(
+        "friendliness",
+        flow__competitors__cc=other,
+        flow__competitors__count=count,
+        flow__competitors__duration="100s",
+        flow__test__duration="130s",
+    )
+
+
 def neighbours(offset: int) -> Iterator[Setting]:
     for other in ("cubic", "bbr"):
         for count in (1, 2, 4):
-            raw = shipped(
-                "friendliness",
-                flow__competitors__cc=other,
-                flow__competitors__count=count,
-                flow__competitors__duration="100s",
-                flow__test__duration="130s",
-            )
-            yield from _trials("neighbours", f"{count} {other}", raw, 10, offset)
+            yield from _trials("neighbours", f"{count} {other}", _beside(other, count), 10, offset)
+
+
+def deep_buffers(offset: int) -> Iterator[Setting]:
+    for other in ("cubic", "bbr"):
+        for count in (1, 4):
+            raw = _beside(other, count)
+            link = {**raw["link"]["bottleneck"], "buffer": "4bdp"}
+            yield from _trials("deep-buffers", f"{count} {other}", {**raw, "link": {"bottleneck": link}}, 5, offset)
 
 
 def short_flows(offset: int) -> Iterator[Setting]:
@@ -233,6 +245,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
     "rtt-fairness": rtt_fairness,
     "many": many,
     "neighbours": neighbours,
+    "deep-buffers": deep_buffers,
     "short-flows": short_flows,
     "jitter": jitter,
     "loss": loss,
