@@ -57,7 +57,14 @@ def run(
     ] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, max=1024, help="Trials at the same time.", show_default="one per core"),
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=1024,
+            help="Simulated trials at the same time (real traffic: always one, they would disturb each other).",
+            show_default="one per core",
+        ),
     ] = None,
     trace: Annotated[
         str | None, typer.Option(metavar="FILE", help="Mahimahi trace for the bottleneck.", show_default=False)

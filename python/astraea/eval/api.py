@@ -81,7 +81,8 @@ def run(
         settings: Keys of the scenario to change, as with `--set`: {"link.bottleneck.rate": "50Mbps", "flow.count": 2}.
         trials: Trials of each scheme at each point of a sweep; None: the scenario's.
         seed: Seed of the first trial; the next has one more.
-        jobs: Trials at the same time; None: one per core. Results do not depend on it.
+        jobs: Simulated trials at the same time; None: one per core. Results do not depend on it. With real traffic
+            it is always one.
         trace: Mahimahi trace for the link "bottleneck", or the only link.
         backend: "sim" for the simulator, "kernel" for this machine's own TCP over emulated links.
         max_lateness: What one packet in a thousand may be late on emulated links before a trial counts as unfaithful,
