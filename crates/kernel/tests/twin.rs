@@ -216,7 +216,7 @@ struct Case {
     neighbour: Option<&'static str>,
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -239,6 +239,15 @@ const CASES: [Case; 7] = [
         buffer: 1_000_000,
         loss: 0.01,
         flows: &[(0.0, 20.0), (5.0, 20.0)],
+        neighbour: None,
+    },
+    // A buffer that the last to come takes for path, until it doubts that.
+    Case {
+        policy: "astraea",
+        rate: 8.8e7,
+        buffer: 23_000,
+        loss: 0.0,
+        flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)],
         neighbour: None,
     },
     Case {
