@@ -10,7 +10,7 @@ import pytest
 
 from astraea.errors import UserError
 from astraea.learn.config import ValidationSettings
-from astraea.learn.reward import Reward
+from astraea.learn.reward import Reward, identity
 from astraea.learn.validation import score, values
 
 STATISTICS: dict[str, Any] = {
@@ -43,6 +43,9 @@ def test_it_sees_flows_and_link(tmp_path: Path) -> None:
             "mine.py:reward: 1 of 2 rewards are not finite numbers, first that of decision 0: nan",
         ),
         ("return flows['thr']", "mine.py:reward: line 4: KeyError: 'thr'"),
+        ("return np.full(2, 1e39)", "mine.py:reward: 2 of 2 rewards are not finite numbers, first that of decision 0"),
+        ("return np.full(2, 1j)", "mine.py:reward: TypeError: rewards are real numbers, not complex ones"),
+        ("raise SystemExit(0)", "mine.py:reward: line 4: SystemExit: 0"),
         ("return np.array(['a', 'b'])", "mine.py:reward: ValueError: could not convert string to float"),
     ],
 )
@@ -54,6 +57,18 @@ def test_one_line_names_file_and_function(tmp_path: Path, body: str, message: st
     assert "\n" not in str(error.value)
 
 
+def test_what_it_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Reward(write(tmp_path / "mine.py", "print('here'); return np.zeros(2)"))(STATISTICS)
+    assert capsys.readouterr() == ("", "here\n")
+
+
+def test_it_is_known_again_by_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    first = identity(write(tmp_path / "mine.py", "return active.sum(1)"))
+    assert identity(write(tmp_path / "elsewhere" / "mine.py", "return active.sum(1)")) == first
+    assert identity(write(tmp_path / "mine.py", "return -active.sum(1)")) != first
+
+
 @pytest.mark.parametrize(
     ("content", "reference", "message"),
     [
@@ -63,6 +78,7 @@ def test_one_line_names_file_and_function(tmp_path: Path, body: str, message: st
         ("def rewards(): ...", "mine.py:reward", 'mine.py has no function "reward"; did you mean "rewards"?'),
         ("reward = 3", "mine.py:reward", 'mine.py has no function "reward"'),
         ("x = 1\ndef reward(:\n", "mine.py:reward", "mine.py: line 2: invalid syntax"),
+        ("raise SystemExit(0)", "mine.py:reward", "mine.py: line 1: SystemExit: 0"),
         ("x = 1\nimport astraea.nothing", "mine.py:reward", "mine.py: line 2: ModuleNotFoundError: No module named"),
     ],
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -117,6 +119,36 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert state["iteration"] == last["iteration"]
 
 
+def test_begins_again_where_nothing_was_learnt_yet(tmp_path: Path) -> None:
+    path, out = small(tmp_path), tmp_path / "run"
+    out.mkdir()
+    (out / "config.toml").write_text("what a run that was killed at once leaves\n")
+    (out / "log.jsonl").write_text("half a li")
+    assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0.001"]) == 0
+    assert (out / "policy.safetensors").is_file()
+
+
+def test_resuming_loses_no_policy(tmp_path: Path) -> None:
+    path, out = small(tmp_path), tmp_path / "run"
+    assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0.001"]) == 0
+    better = b"a policy that the look at the end of that session found"
+    (out / "policy.safetensors").write_bytes(better)
+    assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0", "--resume"]) == 0
+    assert (out / "policy.before-resume.safetensors").read_bytes() == better
+    assert (out / "policy.safetensors").read_bytes() != better
+
+
+def test_two_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = small(tmp_path), tmp_path / "run"
+    assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0.001"]) == 0
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        assert "another training is at work here" in error(capsys, path, "--out", out, "--resume")
+    finally:
+        os.close(descriptor)
+
+
 def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = small(tmp_path), tmp_path / "run"
     assert "there is no checkpoint to resume from" in error(capsys, path, "--out", out, "--resume")
@@ -124,6 +156,16 @@ def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0.001"]) == 0
     assert "holds a training already: --resume goes on with it" in error(capsys, path, "--out", out)
     assert "other settings or another seed" in error(capsys, path, "--out", out, "--resume", "--seed", 9)
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "policy.safetensors").write_bytes(b"somebody's")
+    assert "holds a policy.safetensors of something else" in error(capsys, path, "--out", tmp_path / "foreign")
+    assert "--minutes: expected a number" in error(capsys, path, "--minutes", "inf")
+    (out / "log.jsonl").write_text("no log\n")
+    state = torch.load(out / "checkpoint" / "state.pt", weights_only=True)
+    torch.save({**state, "iteration": 7}, out / "checkpoint" / "state.pt")
+    assert "log.jsonl: expected lines of a training's log, not no log" in error(capsys, path, "--out", out, "--resume")
+    torch.save({key: state[key] for key in state if key != "due"}, out / "checkpoint" / "state.pt")
+    assert "not a checkpoint of this training: KeyError: 'due'" in error(capsys, path, "--out", out, "--resume")
     (tmp_path / "file").touch()
     assert "cannot be made: File exists" in error(capsys, path, "--out", tmp_path / "file")
 
@@ -157,7 +199,9 @@ def test_without_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     there = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None if name == "torch" else there(name))
     line = error(capsys, small(tmp_path))
-    assert line == 'astraea: training needs torch: pip install "astraea[train]"\n'
+    assert line == (
+        'astraea: training needs torch: pip install "astraea[train]", or in a checkout: make .venv/.stamp-train\n'
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

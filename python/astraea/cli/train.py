@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,6 +62,8 @@ def train(
     """
     from astraea.learn import config as configuration
 
+    if minutes is not None and not math.isfinite(minutes):
+        raise UserError("--minutes: expected a number; without it the training goes on until the updates are done")
     path = configuration.find(config)
     directory = directory or Path("out") / "train" / path.stem
     if resume and seed is None:
@@ -92,7 +95,8 @@ def _check_extra() -> None:
     """PyTorch and what belongs to it, without the seconds that importing it takes."""
     missing = [name for name in ("torch", "tensorboard") if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f'training needs {", ".join(missing)}: pip install "astraea\\[train]"'.replace("\\", ""))
+        extra = 'pip install "astraea[train]", or in a checkout: make .venv/.stamp-train'
+        raise UserError(f"training needs {', '.join(missing)}: {extra}")
 
 
 def _check_device(device: str) -> None:

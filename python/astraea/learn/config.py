@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -21,13 +22,21 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
-Sizes = Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=8)]
+Sizes = Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=8, strict=False)]
+ActorSizes = Annotated[
+    tuple[Annotated[int, Field(ge=2, le=1024)], ...], Field(min_length=1, max_length=7, strict=False)
+]
+
+DURATION, PERIOD = (1.0, 3600.0), (0.001, 1.0)
+"""Lengths in s that an episode and a monitoring period of a training may have."""
 
 
 class Settings(BaseModel):
-    """A table of the file: no other keys than these, no infinities, nothing changed after reading."""
+    """A table of the file: no other keys or types than these, no infinities, nothing changed after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class PolicySettings(Settings):
@@ -35,9 +44,9 @@ class PolicySettings(Settings):
 
     form: FormName
     """How the network is embedded: "paper", "pure" or "guided"."""
-    alpha: Annotated[float, Field(gt=0, le=1)]
+    alpha: Annotated[float, Field(ge=1e-4, le=1)]
     """Change of the window by a full action."""
-    hidden: Sizes = (256, 128, 64)
+    hidden: ActorSizes = (256, 128, 64)
     """Units of the hidden layers."""
     monotone: bool = False
     """Whether the action can never rise with the flow's own rate, backlog or delay, by the signs of the weights."""
@@ -57,7 +66,7 @@ class PolicySettings(Settings):
 class RolloutSettings(Settings):
     """`[rollouts]`: what the learner sees between two of its turns."""
 
-    episodes: Count = 16
+    episodes: Annotated[int, Field(ge=1, le=1_000_000)] = 16
     """Episodes of an iteration, all with the same policy; the updates of the iteration before run meanwhile."""
     noise: Annotated[float, Field(ge=0, le=2)] = 0.3
     """Exploration: standard deviation of what is added to the actions, times U(0.2, 1.5) drawn for each episode."""
@@ -223,9 +232,35 @@ def load(path: Path, seed: int | None = None) -> Config:
         config = Config.model_validate(raw)
     except ValidationError as error:
         raise UserError(f"{path.name}: {_explain(error)}") from None
+    _check_environment(f"{path.name}: environment", config.environment)
+    _check_environment(f"{path.name}: validation.environment", config.validation.environment)
     if config.reward is None:
         return config
     return config.model_copy(update={"reward": str(path.parent.resolve() / config.reward)})
+
+
+def _check_environment(where: str, environment: dict[str, Any]) -> None:
+    """What the environment itself cannot say, because it would be too late or in other words."""
+    if "alpha" in environment:
+        raise UserError(f"{where}.alpha: stands in [policy]")
+    for key, (least, most) in (("duration", DURATION), ("period", PERIOD)):
+        given = environment.get(key, least)
+        if isinstance(given, int | float) and not least <= given <= most:
+            raise UserError(f"{where}.{key}: is {given:g}, expected {least:g} to {most:g} (s)")
+    for key, value in environment.items():
+        if not _is_plain(value):
+            raise UserError(f"{where}.{key}: expected finite numbers, text, lists or tables of them, not {value}")
+
+
+def _is_plain(value: Any) -> bool:
+    match value:
+        case dict():
+            return all(_is_plain(item) for item in value.values())
+        case list():
+            return all(_is_plain(item) for item in value)
+        case float():
+            return math.isfinite(value)
+    return isinstance(value, bool | int | str)
 
 
 def seed_of(directory: Path) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from astraea.errors import UserError
 from astraea.files import write_whole
 
 NAME, TENSORBOARD = "log.jsonl", "tensorboard"
@@ -23,7 +24,7 @@ class Log:
     def __init__(self, directory: Path, iteration: int) -> None:
         """Open the log; entries after `iteration`, of a run that went on after its checkpoint, are dropped."""
         path = directory / NAME
-        kept = [line for line in _lines(path) if json.loads(line)["iteration"] <= iteration]
+        kept = [line for line in _lines(path) if _iteration(path, line) <= iteration] if iteration else []
         write_whole(path, "".join(f"{line}\n" for line in kept).encode())
         self._file: IO[str] = path.open("a", encoding="utf-8")
         self._board = _board(directory / TENSORBOARD, iteration)
@@ -51,6 +52,14 @@ def _board(directory: Path, iteration: int) -> Any:
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(str(directory), purge_step=iteration + 1 if iteration else None, flush_secs=10)
+
+
+def _iteration(path: Path, line: str) -> int:
+    try:
+        return int(json.loads(line)["iteration"])
+    except (ValueError, KeyError, TypeError):
+        shown = line if len(line) <= 40 else line[:37] + "..."
+        raise UserError(f"{path}: expected lines of a training's log, not {shown}") from None
 
 
 def _lines(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from astraea.learn.divergence import Divergence, Watch
 from astraea.learn.forms import FORMS
 from astraea.learn.log import Entry, Log, flatten
 from astraea.learn.replay import Layout, Replay, check_memory
-from astraea.learn.reward import Reward
+from astraea.learn.reward import Reward, identity
 from astraea.learn.rollouts import Rollouts, Weights
 from astraea.learn.td3 import Td3
 from astraea.learn.validation import Score, Validation
@@ -100,10 +101,17 @@ class Training:
             self._gather(self.learner.actor.weights(self.behaviour), 0, episodes=1)
         self._batch = torch.empty(config.td3.batch, self.layout.width)
         self._began = time.monotonic()
+        self.lock: AbstractContextManager[Any] = nullcontext()
+        """What keeps other trainings out of the directory until this one has ended."""
 
     def resume(self) -> None:
         """Go back to the checkpoint in the directory."""
-        self.restore(checkpoint.load(self.directory))
+        state = checkpoint.load(self.directory)
+        try:
+            self.restore(state)
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise UserError(f"{checkpoint.path(self.directory)}: not a checkpoint of this training: {reason}") from None
         if self.best is not None:
             self.parts.keep(self.learner.actor.weights(self.best.parameters), self.best.score)
 
@@ -112,6 +120,10 @@ class Training:
 
         However it ends, there is a checkpoint and, after the first validation, a policy.
         """
+        with self.lock:
+            self._run(minutes, stop)
+
+    def _run(self, minutes: float | None, stop: Callable[[], bool]) -> None:
         self._began = time.monotonic()
         deadline = None if minutes is None else self._began + 60 * minutes
         saved = self._began
@@ -259,8 +271,12 @@ class Training:
 
 
 def _course(config: Config) -> str:
-    """The settings that the course of a training follows from; how long it goes on may be changed."""
-    return to_toml(config.model_copy(update={"run": RunSettings(updates=1)}))
+    """The settings that the course of a training follows from.
+
+    How long it goes on may be changed, and the place of a reward of one's own, but not what it says.
+    """
+    own = None if config.reward is None else identity(config.reward)
+    return to_toml(config.model_copy(update={"run": RunSettings(updates=1), "reward": own}))
 
 
 __all__ = ["Divergence", "Parts", "Training"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,13 @@ from astraea.errors import UserError, nearest
 
 ACTIVE = "active"
 """Name of the statistic that says which flows take part."""
+
+
+def identity(reference: str) -> str:
+    """What a training needs to know a reward of one's own again: file, function and a hash of what the file says."""
+    path, _, name = reference.rpartition(":")
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return f"{Path(path).name}:{name} {digest}"
 
 
 class Reward:
@@ -44,8 +53,9 @@ class Reward:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         try:
-            spec.loader.exec_module(module)
-        except Exception as error:
+            with redirect_stdout(sys.stderr):  # what a reward prints is no result
+                spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
             raise UserError(f"reward: {self.path.name}: {self._describe(error)}") from None
         function: Callable[..., Any] | None = getattr(module, name, None)
         if not callable(function):
@@ -59,16 +69,20 @@ class Reward:
         flows = {key: value for key, value in statistics.items() if value.ndim == 2 and key != ACTIVE}
         link = {key: value for key, value in statistics.items() if value.ndim == 1}
         try:
-            given = self._function(flows, active, link)
-            rewards = np.asarray(given, dtype=np.float64)
-        except Exception as error:
+            with redirect_stdout(sys.stderr):
+                given = np.asarray(self._function(flows, active, link))
+            if np.iscomplexobj(given):
+                raise TypeError("rewards are real numbers, not complex ones")
+            rewards = given.astype(np.float64)
+        except (Exception, SystemExit) as error:
             raise UserError(f"reward: {self.name}: {self._describe(error)}") from None
         if rewards.shape != (len(active),):
             raise UserError(
                 f"reward: {self.name}: returned an array of shape {rewards.shape}, expected ({len(active)},): "
                 "one reward for each decision"
             )
-        wrong = ~np.isfinite(rewards)
+        with np.errstate(over="ignore"):
+            wrong = ~np.isfinite(rewards.astype(np.float32))  # as which they are learnt from
         if wrong.any():
             first = int(np.argmax(wrong))
             raise UserError(
@@ -77,7 +91,7 @@ class Reward:
             )
         return rewards
 
-    def _describe(self, error: Exception) -> str:
+    def _describe(self, error: BaseException) -> str:
         """What went wrong, and the line of the file where it did."""
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, SyntaxError):

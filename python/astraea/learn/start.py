@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 from astraea import __version__, _native
 from astraea.errors import UserError
 from astraea.files import write_whole
+from astraea.learn import checkpoint
 from astraea.learn import config as configuration
 from astraea.learn.config import Config, PolicySettings
 from astraea.learn.log import Entry
@@ -20,7 +24,7 @@ from astraea.learn.loop import Parts, Training
 from astraea.learn.rollouts import Weights
 from astraea.learn.validation import Score
 
-POLICY = "policy.safetensors"
+POLICY, ASIDE = "policy.safetensors", "policy.before-resume.safetensors"
 
 PERIOD = 0.03
 """Monitoring period in s unless the environment's settings say otherwise."""
@@ -33,20 +37,65 @@ def training(
 
     `source` is the configuration's file, for messages.
     """
+    _check_directory(directory, resume=resume)
     rollouts = _rollouts(config, config.environment, f"{source}: environment")
     grid = _rollouts(config, config.validation_environment(), f"{source}: validation.environment")
-    if (directory / configuration.RESOLVED).exists() and not resume:
-        raise UserError(f"{directory}: holds a training already: --resume goes on with it, or name another --out")
     parts = Parts(rollouts, grid, _keeper(config, directory, rollouts), show)
-    made = Training(config, directory, parts, device)
-    if resume:
-        made.resume()
+    try:
+        made = Training(config, directory, parts, device)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{directory}: cannot be made: {error.strerror}") from None
-    write_whole(directory / configuration.RESOLVED, configuration.to_toml(config).encode())
+    with ExitStack() as lock:
+        lock.callback(os.close, _lock(directory))
+        if resume:
+            _go_back(made, directory)
+        write_whole(directory / configuration.RESOLVED, configuration.to_toml(config).encode())
+        made.lock = lock.pop_all()
     return made
+
+
+def _check_directory(directory: Path, *, resume: bool) -> None:
+    """A training may begin where none has got as far as a checkpoint, and go on where one has."""
+    begun = checkpoint.path(directory).exists()
+    if begun and not resume:
+        raise UserError(f"{directory}: holds a training already: --resume goes on with it, or name another --out")
+    if resume and not begun:
+        raise UserError(f"{directory}: there is no checkpoint to resume from: without --resume it begins")
+    if not begun and (directory / POLICY).exists() and not (directory / configuration.RESOLVED).exists():
+        raise UserError(f"{directory}: holds a {POLICY} of something else: name another --out")
+
+
+def _lock(directory: Path) -> int:
+    """Keeps other trainings out of a directory for as long as the descriptor is open."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be read: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise UserError(f"{directory}: another training is at work here") from None
+    return descriptor
+
+
+def _go_back(made: Training, directory: Path) -> None:
+    """Resume, and lose nothing.
+
+    A session that was stopped looks once more whether its last policy is the best; the run that goes on does not, as if
+    it had never been stopped. So what that session found is put aside.
+    """
+    policy, aside = directory / POLICY, directory / ASIDE
+    found = policy.read_bytes() if policy.exists() else None
+    if found is not None:
+        write_whole(aside, found)
+    made.resume()
+    if found is not None and policy.exists() and policy.read_bytes() == found:
+        aside.unlink()
 
 
 class NativeRollouts:
