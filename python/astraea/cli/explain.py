@@ -33,13 +33,18 @@ def explain(
 
     loaded = model.load(policy)
     found = explaining.explain(loaded)
-    page = explaining.write(found, directory or Path("out") / f"explain-{loaded.name}")[-1]
+    page = explaining.write(found, directory or Path("out") / f"explain-{_place(loaded.name, policy)}")[-1]
     if json:
         write_json(found)
     elif not quiet:
         for line in _lines(found["certificate"]):
             out().print(line, soft_wrap=True)
         out().print(f"page:  {page}", soft_wrap=True)
+
+
+def _place(name: str, policy: str) -> str:
+    """The name of a policy; of a training's, which are all called alike, that of the training's directory."""
+    return Path(policy).resolve().parent.name if name == "policy" else name
 
 
 def _lines(certificate: dict[str, Any]) -> list[str]:
