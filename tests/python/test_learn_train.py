@@ -134,8 +134,13 @@ def test_resuming_loses_no_policy(tmp_path: Path) -> None:
     better = b"a policy that the look at the end of that session found"
     (out / "policy.safetensors").write_bytes(better)
     assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0", "--resume"]) == 0
-    assert (out / "policy.before-resume.safetensors").read_bytes() == better
+    (aside,) = out.glob("policy.before-resume-*.safetensors")
+    assert aside.read_bytes() == better
     assert (out / "policy.safetensors").read_bytes() != better
+    assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0", "--resume"]) == 0
+    assert [*out.glob("policy.before-resume-*.safetensors")] == [aside]
+    assert aside.read_bytes() == better
+    assert not list(out.glob(".policy*"))
 
 
 def test_two_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

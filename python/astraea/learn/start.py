@@ -24,7 +24,7 @@ from astraea.learn.loop import Parts, Training
 from astraea.learn.rollouts import Weights
 from astraea.learn.validation import Score
 
-POLICY, ASIDE = "policy.safetensors", "policy.before-resume.safetensors"
+POLICY, ASIDE = "policy.safetensors", "policy.before-resume-{}.safetensors"
 
 PERIOD = 0.03
 """Monitoring period in s unless the environment's settings say otherwise."""
@@ -89,13 +89,16 @@ def _go_back(made: Training, directory: Path) -> None:
     A session that was stopped looks once more whether its last policy is the best; the run that goes on does not, as if
     it had never been stopped. So what that session found is put aside.
     """
-    policy, aside = directory / POLICY, directory / ASIDE
+    policy, copy = directory / POLICY, directory / ".policy.before-resume.new"
     found = policy.read_bytes() if policy.exists() else None
     if found is not None:
-        write_whole(aside, found)
-    made.resume()
-    if found is not None and policy.exists() and policy.read_bytes() == found:
-        aside.unlink()
+        write_whole(copy, found)
+    try:
+        made.resume()
+        if found is not None and policy.read_bytes() != found:
+            copy.rename(directory / ASIDE.format(made.iteration))
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 class NativeRollouts:
