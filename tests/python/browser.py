@@ -120,7 +120,6 @@ class Browser:
 
     def screenshot(self, path: Path) -> None:
         """Save the whole page as a PNG."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
         path.write_bytes(base64.b64decode(data))
 

@@ -18,7 +18,7 @@ from astraea.report import build, load, picture
 from astraea.report.block import block
 from astraea.report.section import VALUE_BUDGET, section
 
-ARTIFACTS = Path(__file__).resolve().parents[2] / "out" / "test-artifacts"
+ROOT = Path(__file__).resolve().parents[2]
 NASTY = 'A <b>link</b> & "trace"</script><script>document.title = "owned"</script>'
 DRAWN = "document.documentElement.dataset.charts === 'done'"
 
@@ -129,6 +129,14 @@ def test_the_picture_is_drawn(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.fixture(scope="module")
+def artifacts() -> Path:
+    """Where pictures are left for people to look at; whichever test runs first makes it."""
+    path = ROOT / "out" / "test-artifacts"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@pytest.fixture(scope="module")
 def browser(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with Browser(chromium, tmp_path_factory.mktemp("profile")) as opened:
         yield opened
@@ -156,8 +164,8 @@ VIEWS = {
 
 
 @pytest.mark.parametrize(("opened", "name"), [(view, name) for name, view in VIEWS.items()], indirect=["opened"])
-def test_the_page_opens_and_every_chart_is_drawn(opened: Browser, name: str) -> None:
-    opened.screenshot(ARTIFACTS / f"report-{name}.png")
+def test_the_page_opens_and_every_chart_is_drawn(opened: Browser, artifacts: Path, name: str) -> None:
+    opened.screenshot(artifacts / f"report-{name}.png")
     assert opened.errors == []
     assert all(url.startswith(("file:", "about:", "data:")) for url in opened.requests)
     charts = opened.evaluate(
@@ -221,7 +229,7 @@ def test_a_tooltip_tells_the_values(opened: Browser) -> None:
     assert "NaN" not in text
 
 
-def test_charts_are_saved_as_svg(opened: Browser) -> None:
+def test_charts_are_saved_as_svg(opened: Browser, artifacts: Path) -> None:
     opened.evaluate(
         """window.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return 'data:,'; };
         HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
@@ -235,4 +243,4 @@ def test_charts_are_saved_as_svg(opened: Browser) -> None:
         root = ET.fromstring(text)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) > 5
-    (ARTIFACTS / "report-throughput.svg").write_text(max(texts, key=len))
+    (artifacts / "report-throughput.svg").write_text(max(texts, key=len))
