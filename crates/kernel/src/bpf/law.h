@@ -42,14 +42,14 @@ static inline s64 losses(const struct rules *r, s64 loss)
 	return min(mul_q24(r->loss, loss), r->loss_most);
 }
 
-/* How far the own backlog is below the wanted one, as a share of it, less what losses count. Q24. */
-noinline s64 law_error(const struct rules *r, const struct signals *s)
+/* How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count. Q24. */
+noinline s64 law_error(const struct rules *r, const struct signals *s, u64 delay)
 {
 	u64 share;
 
 	if (!r || !s)
 		return 0;
-	share = ratio(backlog_of(s, s->ahead), wanted(r, s->rate), 24);
+	share = ratio(backlog_of(s, delay), wanted(r, s->rate), 24);
 	return Q24 - (s64)min(share, 1ull << 40) - losses(r, s->loss);
 }
 
@@ -99,7 +99,7 @@ noinline s64 law_unfairness(const struct law *l, const struct rules *r, const st
 /* The step as a relative change of the window per round trip, Q24. */
 static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s)
 {
-	s64 step = clamp(mul_q24(r->gain, law_error(r, s)), -r->down, r->up);
+	s64 step = clamp(mul_q24(r->gain, law_error(r, s, s->ahead)), -r->down, r->up);
 	s64 hurry = l->idle_rounds - r->hurry_after;
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));

@@ -78,7 +78,7 @@ pub struct DrainRules {
 /// What is taken for a neighbour that fills the queue whatever a flow does, and how it is met.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NeighbourRules {
-    /// Pressure: the law's error is below this …
+    /// Pressure: the law's error, with the queue that is there, is below this …
     pub pressure: f64,
     /// … for this long (at least eight round trips) while the queue does not fall.
     pub pressed: Nanos,
@@ -136,8 +136,8 @@ impl Default for Rules {
             loss: 30.0,
             loss_most: 0.6,
             burst: 0.5,
-            fair: 0.05,
-            level: 0.4,
+            fair: 0.06,
+            level: 0.25,
             hurry: 0.5,
             hurry_after: 2.0,
             patience: 2,
@@ -162,7 +162,7 @@ impl Default for Rules {
             neighbour: NeighbourRules {
                 pressure: -1.0,
                 pressed: 5 * SECOND / 2,
-                shrunk: 2.2,
+                shrunk: 3.5,
                 pressed_shrunk: 290 * MILLISECOND,
                 stayed: 0.8,
                 drains: 2,
