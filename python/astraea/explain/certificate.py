@@ -67,7 +67,11 @@ def certificate(model: Model) -> dict[str, Any]:
 
 def _verdict(model: Model, proof: signs.Proof, counted: dict[str, Any]) -> str:
     if not proof.holds:
-        return f"Not proved: {proof.place}. On the grid {percent(counted['all'])} % of the flows are fair at rest."
+        alike = " Neighbours share their base round-trip time and largest throughput." if model.form == "paper" else ""
+        return (
+            f"Not proved: {proof.place}. On the grid {percent(counted['all'])} % of the flows take less as the delay "
+            f"grows, rest at one delay, and agree with their neighbours.{alike}"
+        )
     where = "is proved where the law is within its limits" if model.form == "guided" else "is not proved"
     return (
         f"Proved from the signs of {proof.weights} weights: of flows that see the same queue, no slower one shrinks "
