@@ -135,7 +135,7 @@ def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]
     columns += [text for name in delays for text in (headings[name], "±%")]
     columns += [text for name in others for text in (headings[name], "sim")]
     title = f"Of {TRAFFIC[found['backend']]}, and the simulator's difference from it"
-    return table(columns, rows, numbers=len(columns) - 2, title=title)
+    return table(columns, rows, numbers=len(columns) - 2, title=title, whole=1)
 
 
 def _lines(summary: dict[str, Any]) -> Iterator[str]:

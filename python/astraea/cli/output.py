@@ -29,12 +29,14 @@ def write_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, title: str = "") -> Table:
-    """A table whose last `numbers` columns are right-aligned; where room is short, their headings wrap."""
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, title: str = "", whole: int = 0
+) -> Table:
+    """A table whose last `numbers` columns are right-aligned; where room is short, all but column `whole` may wrap."""
     made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for index, column in enumerate(columns):
         right = index >= len(columns) - numbers
-        made.add_column(column, justify="right" if right else "left", no_wrap=not right and index == 0, overflow="fold")
+        made.add_column(column, justify="right" if right else "left", no_wrap=index == whole, overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made
