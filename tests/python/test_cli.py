@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from astraea import __version__
 from astraea.cli import main
+from astraea.cli.output import table
 from astraea.report import page
 
 Run = Callable[..., tuple[int, str, str]]
@@ -140,6 +142,16 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_quiet(astraea: Run) -> None:
     assert astraea("run", "three-flows", *QUICK, "--quiet") == (0, "", "")
+
+
+def test_where_room_is_short_one_column_stays_whole() -> None:
+    console = Console(width=24)
+    with console.capture() as capture:
+        console.print(table(["setting", "scheme", "ms"], [["50 Mbit/s, 10 ms", "astraea", "3.2"]], numbers=1, whole=1))
+    assert [line.split() for line in capture.get().splitlines()[1:]] == [
+        ["50", "Mbit/s,", "astraea", "3.2"],
+        ["10", "ms"],
+    ]
 
 
 def test_sweep_table(astraea: Run) -> None:

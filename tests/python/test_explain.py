@@ -174,6 +174,7 @@ def test_the_papers_form_is_counted() -> None:
     policy = model.of(ByHand([(row, np.array([2.0]))], form="paper", activation="relu", alpha=0.025), "paper")
     found = certificate(policy)
     assert found["kind"] == "grid"
+    assert found["verdict"].endswith("Neighbours share their base round-trip time and largest throughput.")
     assert found["pairs"] is None
     assert found["grid"]["crosses_zero_once"] == 1
     assert found["grid"]["rest_falls_with_throughput"] == 1
