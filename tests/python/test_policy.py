@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from astraea._native import Policy
 from astraea.eval import registry, simulated
 from astraea.scenario import document
 from astraea.scenario.points import points
-from astraea.scenario.resolve import resolve
+from astraea.scenario.resolve import Resolved, resolve
 
 
 @pytest.mark.parametrize("activation", ["relu", "split"])
@@ -118,9 +120,13 @@ def test_a_file_that_is_no_policy(tmp_path: Path) -> None:
         policy().save(tmp_path / "nowhere" / "x.safetensors")
 
 
-def run(scheme: str, *settings: str) -> dict[str, Any]:
+def resolved(scheme: str, *settings: str) -> Resolved:
     scenario = points(document.load("three-flows", ["duration=6s", "flow.0.start.every=1s", *settings]))[0].scenario
-    return simulated.simulate(resolve(scenario, registry.scheme(scheme), {}, 1, {}))
+    return resolve(scenario, registry.scheme(scheme), {}, 1, {})
+
+
+def run(scheme: str, *settings: str) -> dict[str, Any]:
+    return simulated.simulate(resolved(scheme, *settings))
 
 
 @pytest.mark.parametrize("form", ["paper", "pure", "guided"])
@@ -146,3 +152,27 @@ def test_a_policy_is_called_by_its_name_and_takes_no_parameters() -> None:
     config["flows"][0]["scheme"]["params"] = {"alpha": 1.0}
     with pytest.raises(ValueError, match='file "mine" takes no parameters'):
         _native.check(json.dumps(config), {"mine": policy()})
+
+
+@pytest.mark.parametrize(("scheme", "goes_by_it"), [("astraea", True), ("astraea-pure", False), ("cubic", False)])
+def test_who_goes_by_the_time_of_day(tmp_path: Path, scheme: str, goes_by_it: bool) -> None:
+    path = tmp_path / "mine.safetensors"
+    if scheme == "astraea":
+        path.write_bytes(files("astraea").joinpath("models/astraea.safetensors").read_bytes())
+    for name in (scheme, str(path)) if goes_by_it else (scheme,):
+        delivered = []
+        for clock in (0, 2 * 10**9, 2 * 10**9, 3602 * 10**9):
+            trial = resolved(name)
+            trial.flows[:] = [replace(flow, clock_ns=clock) for flow in trial.flows]
+            delivered.append(simulated.simulate(trial)["series"]["delivered"])
+        midnight, later, again, next_hour = delivered
+        assert (later == again).all()
+        assert (later == next_hour).all()
+        assert (midnight != later).any() == goes_by_it
+
+
+@pytest.mark.parametrize("clocks", [[1], [0, 0, -1], [0, 0, 0.5], "noon"])
+def test_clocks_that_are_none(clocks: object) -> None:
+    config = resolved("astraea").config | {"clocks_ns": clocks}
+    with pytest.raises(ValueError, match=r"^clocks_ns: [^\n]*$"):
+        _native.check(json.dumps(config))

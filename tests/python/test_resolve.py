@@ -194,3 +194,9 @@ def test_queue_loss_and_source() -> None:
 def test_red_needs_a_limit() -> None:
     with pytest.raises(UserError, match=r"link\.bottleneck\.buffer: red needs a limit"):
         resolved("three-flows", "link.bottleneck.queue=red", "link.bottleneck.buffer=infinite")
+
+
+def test_hosts_agree_on_the_time_of_day_which_the_seed_draws() -> None:
+    clocks = [[flow.clock_ns for flow in resolved("three-flows", seed=seed).flows] for seed in (1, 1, 2)]
+    assert clocks[0] == clocks[1] != clocks[2]
+    assert all(len(set(trial)) == 1 and 0 <= trial[0] < 3600 * S for trial in clocks)

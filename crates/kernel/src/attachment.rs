@@ -62,6 +62,11 @@ const MAPS: [&str; 5] = ["policies", "control", "counters", "records", "actions"
 /// Periods that an agent may leave unanswered.
 const PATIENCE: u32 = 10;
 
+/// What flows are told about who decides, and the time of day.
+fn control(decider: u32) -> Control {
+    Control { decider, patience: PATIENCE, clock: system::time_of_day() }
+}
+
 /// A registered controller.
 #[derive(Debug)]
 pub struct Attachment {
@@ -103,7 +108,7 @@ impl Attachment {
 
     fn fill(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
         let mut loaded = object::load(&place.name, policy, false)?;
-        object::set(&object::map(&loaded, "control")?, &Control { decider: decider.code(), patience: PATIENCE })?;
+        object::set(&object::map(&loaded, "control")?, &control(decider.code()))?;
         let directory = &place.directory;
         fs::create_dir(directory)
             .map_err(|error| Error::system(format!("cannot make {}", directory.display()), &error))?;
@@ -192,7 +197,7 @@ impl Attachment {
     /// # Errors
     /// Those of the kernel.
     pub fn set_decider(&self, decider: Decider) -> Result<()> {
-        object::set(self.map("control"), &Control { decider: decider.code(), patience: PATIENCE })
+        object::set(self.map("control"), &control(decider.code()))
     }
 
     /// Who decides.
@@ -236,8 +241,8 @@ impl Attachment {
         }
         let _lock = Lock::take(place)?;
         // One of another version, or half of one, is removed all the same.
-        if let Ok(control) = MapHandle::from_pinned_path(directory.join("control")) {
-            let _ = object::set(&control, &Control { decider: intf::DECIDER_DETACHED, patience: PATIENCE });
+        if let Ok(map) = MapHandle::from_pinned_path(directory.join("control")) {
+            let _ = object::set(&map, &control(intf::DECIDER_DETACHED));
         }
         // Without its file the link goes too, but some time later, and the name is taken until then. Linux 6.10 cannot do
         // this yet.
@@ -265,10 +270,7 @@ impl Temporary {
         system::glance()?;
         let name = format!("astr{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut program = object::load(&name, policy, false)?;
-        object::set(
-            &object::map(&program, "control")?,
-            &Control { decider: intf::DECIDER_KERNEL, patience: PATIENCE },
-        )?;
+        object::set(&object::map(&program, "control")?, &control(intf::DECIDER_KERNEL))?;
         let link = register(&mut program, &name)?;
         Ok(Self { name, _link: link, _program: program })
     }

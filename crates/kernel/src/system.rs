@@ -3,6 +3,9 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
 
@@ -31,6 +34,13 @@ pub fn check() -> Result<()> {
 pub(crate) fn glance() -> Result<()> {
     kernel(&release())?;
     rights()
+}
+
+/// Time of day less the clock that BPF programs see, in ns, modulo an hour: what makes ticks of the one out of the other.
+pub(crate) fn time_of_day() -> u64 {
+    let nanos = |id| clock_gettime(id).map_or(0, |time| Duration::from(time).as_nanos());
+    let ahead = nanos(ClockId::CLOCK_REALTIME).saturating_sub(nanos(ClockId::CLOCK_MONOTONIC));
+    (ahead % Duration::from_hours(1).as_nanos()) as u64
 }
 
 fn rights() -> Result<()> {

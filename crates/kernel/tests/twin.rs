@@ -17,6 +17,9 @@ use support::{cannot_run, shipped_policy};
 
 const PACKET: f64 = (1 << 20) as f64;
 
+/// How much later it is on the host of the next flow, in ns.
+const CLOCK: Nanos = 1_700_000_000;
+
 /// What one pair of flows went through.
 #[derive(Default)]
 struct Log {
@@ -46,9 +49,9 @@ fn packets(bytes: u64) -> u64 {
 }
 
 impl Twin {
-    fn new(policy: Arc<Policy>, laid: Arc<Laid>, log: Arc<Mutex<Log>>) -> Self {
+    fn new(policy: Arc<Policy>, clock: Nanos, laid: Arc<Laid>, log: Arc<Mutex<Log>>) -> Self {
         let metadata = policy.metadata();
-        let config = AgentConfig { alpha: metadata.alpha, period: metadata.period, ..AgentConfig::new(metadata.form) };
+        let config = AgentConfig { clock, ..AgentConfig::of(metadata) };
         let float = Agent::new(config, MSS, 1e6 * f64::from(MSS));
         let scratch = Scratch::default();
         Self { float, fixed: intf::zeroed(), policy, laid, scratch, log, next: None, srtt: 0, noted: 0, begun: false }
@@ -74,8 +77,9 @@ impl Controller for Twin {
         if !self.begun {
             self.begun = true;
             self.next = Some(now + self.float.config().period);
+            let clock = self.float.config().clock;
             self.feed(intf::PROBE_BEGIN, |event| {
-                (event.now, event.value, event.acked) = (now, 10 << 20, MSS);
+                (event.now, event.clock, event.value, event.acked) = (now, clock, 10 << 20, MSS);
             });
         }
     }
@@ -285,7 +289,10 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     let laid: Arc<Laid> = layout::policy(&policy, 1).unwrap().into();
     let logs: Vec<Arc<Mutex<Log>>> = case.flows.iter().map(|_| Arc::default()).collect();
     let driver = |flow: usize| match logs.get(flow) {
-        Some(log) => Driver::Twin(Box::new(Twin::new(policy.clone(), laid.clone(), log.clone()))),
+        Some(log) => {
+            let clock = (flow as Nanos + 1) * CLOCK;
+            Driver::Twin(Box::new(Twin::new(policy.clone(), clock, laid.clone(), log.clone())))
+        }
         None => Driver::Neighbour(Box::new(schemes::build(case.neighbour.unwrap(), &[], MSS).unwrap())),
     };
     let mut simulation = Simulation::new(&config, 1, driver).unwrap();

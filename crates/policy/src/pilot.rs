@@ -53,7 +53,12 @@ impl Pilot {
 
     /// A flow under a policy, with segments of `mss` payload bytes.
     pub fn new(policy: Arc<Policy>, mss: u32) -> Self {
-        let config = AgentConfig::of(policy.metadata());
+        Self::with_clock(policy, 0, mss)
+    }
+
+    /// The same where the time of day is that of the controller's clock and so many ns, see [`AgentConfig::clock`].
+    pub fn with_clock(policy: Arc<Policy>, clock: Nanos, mss: u32) -> Self {
+        let config = AgentConfig { clock, ..AgentConfig::of(policy.metadata()) };
         Self::of(config, mss, Answers { policy, scratch: Scratch::default() })
     }
 }

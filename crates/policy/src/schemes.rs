@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use astraea_cc::{AnyController, SCHEMES, Scheme, SchemeError};
+use astraea_cc::{AnyController, Nanos, SCHEMES, Scheme, SchemeError};
 
 use crate::{Pilot, Policy, fast};
 
@@ -32,9 +32,9 @@ pub fn policy(name: &str) -> Option<Arc<Policy>> {
     crate::shipped::policy(name)
 }
 
-/// A controller that runs a policy.
-pub fn learned(policy: Arc<Policy>, mss: u32) -> AnyController {
-    AnyController::Custom(Box::new(Pilot::new(policy, mss)))
+/// A controller that runs a policy, for a host whose time of day is that of the controller's clock and so many ns.
+pub fn learned(policy: Arc<Policy>, clock: Nanos, mss: u32) -> AnyController {
+    AnyController::Custom(Box::new(Pilot::with_clock(policy, clock, mss)))
 }
 
 #[cfg(test)]

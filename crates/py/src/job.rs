@@ -1,10 +1,11 @@
-//! The JSON that describes a run: a [`Config`] whose flows also name their schemes, and `decide`, an inference
-//! service (`address`, and `key`, the file with the shared key), where that is to decide for the learned ones.
+//! The JSON that describes a run: a [`Config`] whose flows also name their schemes; `clocks_ns`, the time of day on each
+//! flow's host when the run begins, modulo an hour, 0 where it is not given; and `decide`, an inference service (`address`,
+//! and `key`, the file with the shared key), where that is to decide for the learned ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use astraea_cc::{AnyController, Remy, RemyTable};
+use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
 use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
@@ -35,6 +36,7 @@ pub(crate) type Policies = HashMap<String, Content>;
 pub(crate) struct Job {
     pub(crate) config: Config,
     schemes: Vec<Scheme>,
+    clocks: Vec<Nanos>,
     policies: Policies,
     service: Option<Service>,
 }
@@ -51,12 +53,18 @@ impl Job {
         let flows = value.get_mut("flows").and_then(Value::as_array_mut);
         let flows = flows.ok_or_else(|| value_error("flows: missing, expected a list"))?;
         let schemes = flows.iter_mut().enumerate().map(|(i, flow)| take_scheme(i, flow)).collect::<Result<_, _>>()?;
-        let service = value.as_object_mut().and_then(|job| job.remove("decide"));
+        let mut take = |key: &str| value.as_object_mut().and_then(|job| job.remove(key));
+        let (clocks, service) = (take("clocks_ns"), take("decide"));
         let text = |key: &str| service.as_ref()?.get(key)?.as_str();
         let service = text("address").map(|address| Service::connect(address, text("key"))).transpose()?;
         let config: Config = serde_json::from_value(value).map_err(value_error)?;
         config.validate().map_err(value_error)?;
-        let job = Self { config, schemes, policies, service };
+        let clocks = clocks.map_or(Ok(vec![0; config.flows.len()]), serde_json::from_value::<Vec<_>>);
+        let clocks = clocks.map_err(|error| value_error(format!("clocks_ns: {error}")))?;
+        if clocks.len() != config.flows.len() {
+            return Err(value_error(format!("clocks_ns: expected one for each of {} flows", config.flows.len())));
+        }
+        let job = Self { config, schemes, clocks, policies, service };
         for flow in 0..job.schemes.len() {
             job.controller(flow)?;
         }
@@ -69,19 +77,20 @@ impl Job {
         let mss = self.config.flows[flow].mss;
         match self.policies.get(name) {
             Some(_) if !params.is_empty() => Err(value_error(format!("file {name:?} takes no parameters"))),
-            Some(Content::Policy(policy)) => self.learned(name, policy, mss),
+            Some(Content::Policy(policy)) => self.learned(flow, policy),
             Some(Content::Table(table)) => Ok(AnyController::Remy(Remy::new(table.clone(), mss))),
             None => match schemes::policy(name) {
-                Some(policy) if self.service.is_some() && params.is_empty() => self.learned(name, &policy, mss),
+                Some(policy) if params.is_empty() => self.learned(flow, &policy),
                 _ => schemes::build(name, params, mss).map_err(value_error),
             },
         }
     }
 
-    fn learned(&self, name: &str, policy: &Arc<Policy>, mss: u32) -> Result<AnyController, PyErr> {
+    fn learned(&self, flow: usize, policy: &Arc<Policy>) -> Result<AnyController, PyErr> {
+        let (clock, mss) = (self.clocks[flow], self.config.flows[flow].mss);
         match &self.service {
-            Some(service) => service.controller(name, policy, mss),
-            None => Ok(schemes::learned(policy.clone(), mss)),
+            Some(service) => service.controller(&self.schemes[flow].name, policy, clock, mss),
+            None => Ok(schemes::learned(policy.clone(), clock, mss)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use astraea_cc::AnyController;
+use astraea_cc::{AnyController, Nanos};
 use astraea_policy::{AgentConfig, Policy};
 use astraea_serve::{Address, Client, Key, Link};
 use pyo3::PyErr;
@@ -32,10 +32,16 @@ impl Service {
         Ok(Self { address, config: terms.agent(), link: Link::all_or_nothing(client) })
     }
 
-    /// A controller of a flow whose scheme is this policy, which the service must be serving.
-    pub(crate) fn controller(&self, scheme: &str, policy: &Policy, mss: u32) -> Result<AnyController, PyErr> {
+    /// A controller of a flow whose scheme is this policy, which the service must be serving; `clock` as in [`AgentConfig`].
+    pub(crate) fn controller(
+        &self,
+        scheme: &str,
+        policy: &Policy,
+        clock: Nanos,
+        mss: u32,
+    ) -> Result<AnyController, PyErr> {
         self.link.check_policy(scheme, policy).map_err(connection_error)?;
-        Ok(AnyController::Custom(Box::new(self.link.controller(self.config, mss))))
+        Ok(AnyController::Custom(Box::new(self.link.controller(AgentConfig { clock, ..self.config }, mss))))
     }
 
     /// Fails if the service left some decisions to the local rule: they would not be those of the scheme.

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use astraea_cc::{AnyController, Controller, SchemeError};
-use astraea_policy::{Policy, schemes};
+use astraea_cc::{AnyController, Controller, Nanos, SchemeError};
+use astraea_policy::{AgentConfig, Policy, schemes};
 
 /// Makes the controller of each new connection.
 #[derive(Clone)]
@@ -18,6 +19,9 @@ impl Scheme {
     pub fn named(name: &str, params: &[(String, f64)]) -> Result<Self, SchemeError> {
         let scheme = schemes::find(name)?;
         scheme.check(params)?;
+        if let Some(policy) = schemes::policy(name) {
+            return Ok(Self::of(policy));
+        }
         let params = params.to_vec();
         Ok(Self::any(move |mss| {
             scheme.controller(&params, mss).unwrap_or_else(|error| unreachable!("checked above: {error}"))
@@ -26,8 +30,11 @@ impl Scheme {
 
     /// A policy, for example read from a file by [`Policy::from_bytes`].
     pub fn learned(policy: Policy) -> Self {
-        let policy = Arc::new(policy);
-        Self::any(move |mss| schemes::learned(policy.clone(), mss))
+        Self::of(Arc::new(policy))
+    }
+
+    fn of(policy: Arc<Policy>) -> Self {
+        Self::any(move |mss| schemes::learned(policy.clone(), time_of_day(), mss))
     }
 
     /// A controller of one's own, made for segments of that many bytes.
@@ -43,6 +50,12 @@ impl Scheme {
     pub fn controller(&self, mss: u32) -> AnyController {
         (self.0)(mss)
     }
+}
+
+/// Time of day, see [`AgentConfig::clock`]: a connection's controller is made when its clock begins.
+fn time_of_day() -> Nanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_nanos() % u128::from(AgentConfig::HOUR)) as Nanos
 }
 
 impl fmt::Debug for Scheme {

@@ -68,7 +68,8 @@ def simulate(
 
 
 def _config(trial: Resolved, decide: Mapping[str, str] | None) -> str:
-    return json.dumps(trial.config if decide is None else trial.config | {"decide": decide})
+    config = trial.config | {"clocks_ns": [flow.clock_ns for flow in trial.flows]}
+    return json.dumps(config if decide is None else config | {"decide": decide})
 
 
 def _policies(trial: Resolved) -> dict[str, _native.Policy | _native.RemyTable]:

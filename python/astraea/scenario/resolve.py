@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from astraea import _native
 
 
+_CLOCK = 2**33
+"""Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
+
+
 @dataclass(frozen=True)
 class SchemeSpec:
     """A congestion-control scheme with its parameters.
@@ -61,6 +65,8 @@ class FlowPlan:
     base_rtt_ns: int
     greedy: bool
     """Whether it always has data while it lives (bulk and sized sources)."""
+    clock_ns: int
+    """Time of day on its host when the trial begins, modulo an hour: learned schemes may go by it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,8 @@ def resolve(
     starts = [_starts(flow, np.random.default_rng([seed, group])) for group, flow in enumerate(scenario.flow)]
     end = scenario.duration or _last_stop(scenario.flow, starts)
     end = -(-end // slot) * slot
+    # Hosts agree on the time of day, and a trial begins at any.
+    clock = int(np.random.default_rng([seed, _CLOCK]).integers(3600 * NS))
     plans: list[FlowPlan] = []
     flows: list[dict[str, Any]] = []
     for group, flow in enumerate(scenario.flow):
@@ -104,7 +112,7 @@ def resolve(
                     f"flow.{group}.start: flow {index + 1} of {flow.count} never starts: its start at "
                     f"{format_time(start)} is not before the scenario's end at {format_time(end)}"
                 )
-            plan = _plan(scenario, group, index, start=start, end=end, spec=spec)
+            plan = _plan(scenario, group, index, start=start, end=end, spec=spec, clock=clock)
             plans.append(plan)
             flows.append(
                 native_form.flow(flow, plan, _extra_delay(flow, index), [links.index(n) for n in flow.return_path])
@@ -150,7 +158,9 @@ def _one_way(link: Link) -> int:
     return min(delay for _, delay in link.delay) if isinstance(link.delay, list) else link.delay
 
 
-def _plan(scenario: Scenario, group: int, index: int, *, start: int, end: int, spec: SchemeSpec) -> FlowPlan:
+def _plan(
+    scenario: Scenario, group: int, index: int, *, start: int, end: int, spec: SchemeSpec, clock: int
+) -> FlowPlan:
     flow = scenario.flow[group]
     forward = sum(_one_way(scenario.link[name]) for name in flow.path)
     back = sum(_one_way(scenario.link[name]) for name in flow.return_path) if flow.return_path else forward
@@ -164,6 +174,7 @@ def _plan(scenario: Scenario, group: int, index: int, *, start: int, end: int, s
         path=tuple(list(scenario.link).index(name) for name in flow.path),
         base_rtt_ns=forward + back + 2 * _extra_delay(flow, index),
         greedy=flow.source.kind in ("bulk", "sized"),
+        clock_ns=clock,
     )
 
 

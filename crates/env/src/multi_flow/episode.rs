@@ -136,8 +136,10 @@ impl MultiFlow {
         let duration = self.duration() + self.period();
         let simulated = scenario.simulation(duration, self.period(), self.aligned_periods, self.slot);
         let seed = self.rng.random();
+        // An episode begins at any time of the day.
+        let agent = AgentConfig { clock: seed % AgentConfig::HOUR, ..self.agent };
         let driver = |flow: usize| match scenario.flows[flow].neighbour {
-            None => Driver::Agent(Box::new(Agent::new(self.agent, MSS, self.window_cap(flow)))),
+            None => Driver::Agent(Box::new(Agent::new(agent, MSS, self.window_cap(flow)))),
             Some(scheme) => {
                 let built = astraea_cc::build(scheme, &[], MSS);
                 Driver::Neighbour(Box::new(built.expect("valid settings name schemes that can be built")))

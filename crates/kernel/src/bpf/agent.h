@@ -21,10 +21,11 @@ static inline void agent_set_window(struct agent *a, const struct policy *p, u64
 }
 
 /* A flow that begins at `now` with this window. */
-static inline void agent_begin(struct agent *a, u64 now, u64 window, u32 mss)
+static inline void agent_begin(struct agent *a, u64 now, u64 clock, u64 window, u32 mss)
 {
 	a->window = max(window, FLOOR);
 	a->mss = mss;
+	a->guide.tick.ahead = clock;
 	startup_begin(&a->startup);
 	monitor_begin(&a->monitor, now);
 }

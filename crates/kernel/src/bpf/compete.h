@@ -65,13 +65,13 @@ static inline bool compete_immovable(const struct compete *c, u64 now, u64 srtt,
 
 /* Whether it is time to test, in which case the next test counts from now. */
 static inline bool compete_test_is_due(struct compete *c, const struct rules *r, u64 now, u64 srtt,
-				       const struct signals *s)
+				       const struct signals *s, bool struck)
 {
 	u64 since = now - c->tested;
 	bool falling = 100 * s->queue < 85 * c->peak && since > max(2 * SECOND, 8 * srtt);
 	u64 time = c->confirmed ? max(r->test, 12 * srtt) : max(r->first_test, 6 * srtt);
 
-	if (!falling && since <= time)
+	if (!struck && !falling && since <= time)
 		return false;
 	c->tested = now;
 	return true;

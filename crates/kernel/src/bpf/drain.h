@@ -30,7 +30,7 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 	u64 product = backlog_of(s, base), back = product, held = product, least = part_of(e->window, 6710886); /* .4 */
 	u64 margin = min(part_of(min(s->queue, 64 * SECOND), r->drain_margin), base / 2);
 
-	if (cause == CAUSE_RISE)
+	if (cause == CAUSE_RISE || cause == CAUSE_TICK)
 		back = min(product + wanted(r, s->rate), e->window);
 	if (cause == CAUSE_DOUBT) {
 		/* The product is what is in doubt. */
@@ -39,18 +39,20 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 		least = part_of(e->window, r->doubt_depth);
 	} else if (cause != CAUSE_TEST) {
 		/* A base that is known too long takes a part of the queue for a part of the path. */
-		held = part_of(less(product, backlog_of(s, margin)), r->drain_depth);
+		held = part_of(less(product, backlog_of(s, margin)),
+			       cause == CAUSE_TICK ? r->tick_depth : r->drain_depth);
 		least = part_of(e->window, 5033165); /* .3 */
 	}
 	d->cause = cause;
 	d->until = e->now + max(e->srtt, cause == CAUSE_TEST ? r->test_length : r->drain_length) + e->length;
 	d->judge = d->until + e->srtt;
-	d->give_up = d->judge + (cause == CAUSE_RISE || cause == CAUSE_CLOCK ? r->drain_watch : 0);
+	d->give_up = d->judge + (cause != CAUSE_TEST && cause != CAUSE_DOUBT ? r->drain_watch : 0);
 	d->hold = min(max(held, least), e->window);
 	d->back = max(back, e->window / 2);
 	d->start = e->window;
 	d->before = s->queue;
 	d->wanted = wanted_delay(r, s->rate);
+	d->own = delay_of(less(d->hold, product), s->rate);
 	d->low = 0;
 	d->high = 0;
 }
@@ -69,7 +71,7 @@ static inline bool drain_emptied(const struct drain *d, u64 base)
 /* Whether, as a test, it has found that nobody else fills the queue. */
 static inline bool drain_finds_nobody(const struct drain *d, const struct rules *r, u64 base)
 {
-	return drain_left(d, base) <= max(max(part_of(d->before, r->empty), d->wanted), MS);
+	return less(drain_left(d, base), d->own) <= max(max(part_of(d->before, r->empty), d->wanted), MS);
 }
 
 /* Whether it left the queue nearly as it was. */

@@ -266,7 +266,7 @@ static inline void drive(struct sock *sk, struct tcp_sock *tp, struct flow *f, c
 
 	if (!f->begun) {
 		f->begun = 1;
-		agent_begin(a, f->started, (u64)tp->snd_cwnd * PACKET, tp->mss_cache);
+		agent_begin(a, f->started, c ? c->clock : 0, (u64)tp->snd_cwnd * PACKET, tp->mss_cache);
 		a->startup.next_round = ack->delivered;
 		f->period_ends = ack->now + p->period;
 	}

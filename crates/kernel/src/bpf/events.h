@@ -12,7 +12,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 
 	switch (e->kind) {
 	case PROBE_BEGIN:
-		agent_begin(a, e->now, e->value, e->acked);
+		agent_begin(a, e->now, e->clock, e->value, e->acked);
 		a->startup.next_round = e->delivered;
 		break;
 	case PROBE_ACK:

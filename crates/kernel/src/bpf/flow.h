@@ -49,7 +49,7 @@ struct startup {
 	__u32 unused;
 };
 
-enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TEST, CAUSE_DOUBT };
+enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TICK, CAUSE_TEST, CAUSE_DOUBT };
 
 struct drain {
 	__u32 cause;
@@ -62,6 +62,7 @@ struct drain {
 	__u64 start;
 	__u64 before;
 	__u64 wanted;		/* queueing delay at the rate of the start */
+	__u64 own;		/* queueing delay that this flow itself keeps up during a test */
 	__u64 low;
 	__u64 high;
 };
@@ -121,6 +122,12 @@ struct law {
 	__u64 level_known;
 };
 
+/* The clock as a flow hears it. */
+struct tick {
+	__u64 ahead;		/* time of day less the kernel's clock, modulo an hour */
+	__u64 counted;		/* ticks until the end of the last period, and one; 0: there was none */
+};
+
 /* MODE_TEST is a drain that interrupts a competition. */
 enum mode { MODE_FOLLOW, MODE_DRAIN, MODE_TEST, MODE_COMPETE };
 
@@ -131,9 +138,12 @@ struct guide {
 	__u64 touched;
 	__s64 average;
 	__u64 last_drain;
+	__u64 undisturbed_drain;	/* that and the average when the drain under way began */
+	__s64 undisturbed_average;
 	struct law law;
 	struct suspicion suspicion;
 	struct doubt doubt;
+	struct tick tick;
 	struct drain drain;
 	struct compete compete;
 };

@@ -5,6 +5,7 @@
 
 #include "compete.h"
 #include "doubt.h"
+#include "tick.h"
 
 /* What a period means for the window: HOLD sets it. */
 enum verdict { VERDICT_FOLLOW, VERDICT_HOLD, VERDICT_LEAVE };
@@ -44,16 +45,18 @@ static inline enum verdict guide_drain(struct guide *g, const struct rules *r, e
 	} else {
 		g->mode = MODE_DRAIN;
 	}
+	g->undisturbed_drain = g->last_drain;
+	g->undisturbed_average = g->average;
 	g->last_drain = e->now;
 	*hold = g->drain.hold;
 	return VERDICT_HOLD;
 }
 
 static inline enum verdict guide_follow(struct guide *g, const struct rules *r, const struct ended *e,
-					const struct signals *s, s64 rise, u64 *hold)
+					const struct signals *s, s64 rise, bool struck, u64 *hold)
 {
 	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
-	u64 since = e->now - g->last_drain;
+	u64 since = e->now - g->last_drain, unseen = e->now - g->touched;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
 	bool rested;
 
@@ -64,6 +67,8 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 		g->compete.plateau_window = e->window;
 		return VERDICT_HOLD;
 	}
+	if (struck && unseen >= r->unseen)
+		return guide_drain(g, r, CAUSE_TICK, e, s, hold);
 	rested = since >= max(r->drain_rest, 4 * e->srtt);
 	if (rested && rise > large)
 		return guide_drain(g, r, CAUSE_RISE, e, s, hold);
@@ -71,9 +76,19 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 		doubt_begin(&g->doubt, g->base);
 		return guide_drain(g, r, CAUSE_DOUBT, e, s, hold);
 	}
-	if (e->now - g->touched >= r->drain_memory && since >= r->drain_memory / 2)
+	if (unseen >= r->drain_memory && since >= r->drain_memory / 2)
 		return guide_drain(g, r, CAUSE_CLOCK, e, s, hold);
 	return VERDICT_FOLLOW;
+}
+
+/* What a drain says that did not empty the queue: perhaps that there was none. */
+static inline enum verdict guide_drained_in_vain(struct guide *g, u64 now, u64 *hold)
+{
+	if (!drain_shows_longer_path(&g->drain, g->base))
+		return VERDICT_FOLLOW;
+	guide_believe(g, now, g->drain.low);
+	*hold = g->drain.start;
+	return VERDICT_HOLD;
 }
 
 /* What a drain that is over has shown. */
@@ -82,6 +97,13 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	struct drain *d = &g->drain;
 	u64 window;
 
+	if (d->cause == CAUSE_TICK && !drain_emptied(d, g->base)) {
+		/* Others have another clock, or are of another kind: it leaves nothing behind. */
+		g->mode = MODE_FOLLOW;
+		g->last_drain = g->undisturbed_drain;
+		g->average = g->undisturbed_average;
+		return guide_drained_in_vain(g, now, hold);
+	}
 	g->average = 0;
 	if (g->mode == MODE_TEST) {
 		if (!drain_finds_nobody(d, r, g->base)) {
@@ -107,16 +129,10 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	window = drain_left_all(d, r, g->base) ? suspicion_failed_drain(&g->suspicion, r, now) : 0;
 	if (window)
 		return guide_compete(g, now, window, hold);
-	if (d->cause == CAUSE_RISE) {
-		if (drain_shows_longer_path(d, g->base)) {
-			/* There was no queue to drain. */
-			guide_believe(g, now, d->low);
-			*hold = d->start;
-			return VERDICT_HOLD;
-		}
-	} else if (++g->failures >= r->drain_failures) {
+	if (d->cause == CAUSE_RISE)
+		return guide_drained_in_vain(g, now, hold);
+	if (++g->failures >= r->drain_failures)
 		guide_believe(g, now, d->low);
-	}
 	return VERDICT_FOLLOW;
 }
 
@@ -126,7 +142,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
-	bool following;
+	bool following, struck;
 	s64 rise;
 
 	if (!p || !a || !e || !hold)
@@ -141,9 +157,10 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
 	if (following)
 		doubt_end_period(&g->doubt, r, s, e->length);
+	struck = tick_strikes(&g->tick, r->tick, e->now);
 	switch (g->mode) {
 	case MODE_FOLLOW:
-		return guide_follow(g, r, e, s, rise, hold);
+		return guide_follow(g, r, e, s, rise, struck, hold);
 	case MODE_COMPETE:
 		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
 		if (compete_immovable(&g->compete, e->now, e->srtt, e->window)) {
@@ -152,7 +169,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 			guide_believe(g, e->now, g->base + g->compete.plateau_delay);
 			return VERDICT_FOLLOW;
 		}
-		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s))
+		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s, struck))
 			return guide_drain(g, r, CAUSE_TEST, e, s, hold);
 		return VERDICT_LEAVE;
 	}

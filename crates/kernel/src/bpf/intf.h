@@ -78,8 +78,11 @@ struct rules {
 	__u64 drain_average;
 	__u64 drain_rest;
 	__u64 drain_memory;
+	__u64 tick;
+	__u64 unseen;
 	__u64 drain_length;
 	__s64 drain_depth;
+	__s64 tick_depth;
 	__s64 drain_margin;
 	__u64 drain_watch;
 	__u64 drain_failures;
@@ -142,6 +145,7 @@ enum decider { DECIDER_DETACHED, DECIDER_KERNEL, DECIDER_AGENT };
 struct control {
 	__u32 decider;
 	__u32 patience;		/* periods that an agent may leave unanswered */
+	__u64 clock;		/* time of day less the kernel's clock, modulo an hour, when this was written */
 };
 
 /* Why a flow runs CUBIC. */
@@ -232,6 +236,7 @@ enum probe_kind { PROBE_BEGIN, PROBE_ACK, PROBE_LOSS, PROBE_CONGESTION, PROBE_TI
 /* The arguments of an event, and what came of it. */
 struct probe {
 	__u64 now;
+	__u64 clock;		/* of PROBE_BEGIN */
 	__u64 rtt;
 	__u64 srtt;
 	__u64 value;

@@ -26,14 +26,19 @@ noinline u64 wanted(const struct rules *r, u64 rate)
 	return max(mul_shr(r->backlog, root_q(relative, 24), 24), 1024ull);
 }
 
+/* Queueing delay of a backlog at a rate, of a packet/s at least; at most 64 s. */
+static inline u64 delay_of(u64 backlog, u64 rate)
+{
+	u64 seconds = ratio(backlog, max(rate, 1ull << 16), 26); /* Q30 */
+
+	return mul_shr(min(seconds, 64ull << 30), SECOND, 30);
+}
+
 /* Queueing delay at which flows of this rate, of a packet/s at least, have what the law wants. */
 static inline u64 wanted_delay(const struct rules *r, u64 rate)
 {
-	u64 seconds; /* Q30 */
-
 	rate = max(rate, 1ull << 16);
-	seconds = ratio(wanted(r, rate), rate, 26);
-	return mul_shr(min(seconds, 64ull << 30), SECOND, 30);
+	return delay_of(wanted(r, rate), rate);
 }
 
 /* What a share of lost packets counts in the error. */

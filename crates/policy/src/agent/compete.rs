@@ -98,12 +98,19 @@ impl Compete {
     }
 
     /// Whether it is time to test, in which case the next test counts from now.
-    pub(super) fn test_is_due(&mut self, rules: &Rules, now: Nanos, srtt: Nanos, signals: &Signals) -> bool {
+    pub(super) fn test_is_due(
+        &mut self,
+        rules: &Rules,
+        now: Nanos,
+        srtt: Nanos,
+        signals: &Signals,
+        struck: bool,
+    ) -> bool {
         let since = now - self.tested;
         let falling = signals.queue < Self::FALLING * self.peak && since > (2 * SECOND).max(8 * srtt);
         let (time, round_trips) =
             if self.confirmed { (rules.neighbour.test, 12) } else { (rules.neighbour.first_test, 6) };
-        let due = falling || since > time.max(round_trips * srtt);
+        let due = struck || falling || since > time.max(round_trips * srtt);
         if due {
             self.tested = now;
         }
@@ -198,7 +205,7 @@ mod tests {
     fn tests_are_due_after_a_while_or_when_the_queue_falls() {
         let full = signals(2000.0, 50.0);
         let due = |compete: &mut Compete, at: f64, srtt: Nanos, queue: f64| {
-            compete.test_is_due(&rules(), ms(at), srtt, &signals(2000.0, queue))
+            compete.test_is_due(&rules(), ms(at), srtt, &signals(2000.0, queue), false)
         };
         let mut first = compete();
         assert!(!due(&mut first, 700.0, SRTT, 50.0));

@@ -15,6 +15,8 @@ pub(super) enum Cause {
     Rise,
     /// The base round-trip time has not been seen for a while.
     Clock,
+    /// The time of day has come at which everybody drains.
+    Tick,
     /// A neighbour fills the queue, and may have gone.
     Test,
     /// Losses without a queue: the base round-trip time may be known too long.
@@ -41,6 +43,8 @@ pub(super) struct Drain {
     pub(super) before: f64,
     /// Queueing delay in s that the law wants at the rate of the start.
     wanted: f64,
+    /// Queueing delay in s that this flow itself keeps up during a test, where its window is held above the product.
+    own: f64,
     /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
     pub(super) low: Nanos,
     high: Nanos,
@@ -68,8 +72,8 @@ impl Drain {
         let Ended { now, length, srtt, window, .. } = *ended;
         let product = signals.rate * base as f64 / 1e9;
         let back = match cause {
-            // Room for the wanted backlog: the queue has just grown by more than that.
-            Cause::Rise => (product + rules.wanted(signals.rate)).min(window),
+            // Room for the wanted backlog: the queue has just grown by more than that, or others drain too.
+            Cause::Rise | Cause::Tick => (product + rules.wanted(signals.rate)).min(window),
             Cause::Doubt => window,
             Cause::Clock | Cause::Test => product,
         };
@@ -78,26 +82,33 @@ impl Drain {
             Cause::Test => (product, 0.4),
             // The product is what is in doubt.
             Cause::Doubt => (0.0, rules.drain.doubt_depth),
-            Cause::Rise | Cause::Clock => {
+            Cause::Rise | Cause::Clock | Cause::Tick => {
                 // A base that is known too long takes a part of the queue for a part of the path.
                 let margin = (rules.drain.margin * signals.queue).min(0.5 * base as f64 / 1e9);
-                (rules.drain.depth * (product - margin * signals.rate), 0.3)
+                let depth = if cause == Cause::Tick { rules.drain.tick_depth } else { rules.drain.depth };
+                (depth * (product - margin * signals.rate), 0.3)
             }
         };
         let shortest = if cause == Cause::Test { rules.neighbour.test_length } else { rules.drain.length };
         let until = now + srtt.max(shortest) + length;
         let judge = until + srtt;
+        // Neither far below: the base or the rate may be wrong.
+        let hold = held.max(least * window).min(window);
         Self {
             cause,
             until,
             judge,
-            give_up: if matches!(cause, Cause::Rise | Cause::Clock) { judge + rules.drain.watch } else { judge },
-            // Neither far below: the base or the rate may be wrong.
-            hold: held.max(least * window).min(window),
+            give_up: if matches!(cause, Cause::Rise | Cause::Clock | Cause::Tick) {
+                judge + rules.drain.watch
+            } else {
+                judge
+            },
+            hold,
             back: back.max(0.5 * window),
             start: window,
             before: signals.queue,
             wanted: rules.wanted_delay(signals.rate),
+            own: (hold - product).max(0.0) / signals.rate.max(1.0),
             low: Nanos::MAX,
             high: 0,
         }
@@ -130,10 +141,10 @@ impl Drain {
         self.left(base) < (0.3 * self.before).max(0.001)
     }
 
-    /// Whether, as a test, it has found that nobody else fills the queue: little is left of its peak, or no more than the
-    /// law of others would leave.
+    /// Whether, as a test, it has found that nobody else fills the queue: but for what this flow kept up itself little is
+    /// left of its peak, or no more than the law of others would leave.
     pub(super) fn finds_nobody(&self, rules: &Rules, base: Nanos) -> bool {
-        self.left(base) <= (rules.neighbour.empty * self.before).max(self.wanted).max(0.001)
+        self.left(base) - self.own <= (rules.neighbour.empty * self.before).max(self.wanted).max(0.001)
     }
 
     /// Whether it left the queue nearly as it was.
@@ -235,6 +246,20 @@ mod tests {
         assert_eq!(test(Rules::REFERENCE, 40.0, 72.1), (false, true));
         // At 400 000 packets/s it is a third of a millisecond, and one is noise.
         assert_eq!(test(4e5, 2.0, 40.9), (true, false));
+    }
+
+    #[test]
+    fn what_a_test_keeps_up_itself_is_no_neighbours() {
+        // A product of 20 packets at 500 packets/s; .4 of the window are 40, and the other 20 take 40 ms.
+        let finds_nobody = |low: f64| {
+            let mut test = drain(Cause::Test, 500.0);
+            close(test.hold, 40.0);
+            stages(&mut test, &[(380.0, low)]);
+            test.finds_nobody(&Rules::default(), ms(BASE))
+        };
+        // The law wants 8.5 ms at this rate.
+        assert!(finds_nobody(BASE + 48.4));
+        assert!(!finds_nobody(BASE + 48.6));
     }
 
     #[test]

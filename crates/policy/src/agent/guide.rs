@@ -8,6 +8,7 @@ use super::drain::{Cause, Drain, Stage};
 use super::law::Law;
 use super::rules::Rules;
 use super::suspicion::Suspicion;
+use super::tick::Tick;
 use crate::backlog::Signals;
 
 /// What a flow is doing.
@@ -30,12 +31,15 @@ pub(super) struct Guide {
     mode: Mode,
     suspicion: Suspicion,
     doubt: Doubt,
+    tick: Tick,
     /// Base round-trip time in ns, and when a sample last came near it.
     base: Nanos,
     touched: Nanos,
     /// Average queueing delay in s.
     average: f64,
     last_drain: Nanos,
+    /// That and `average` when the drain under way began.
+    undisturbed: (Nanos, f64),
     /// Drains in a row that the clock asked for and that did not show the base.
     failures: u32,
 }
@@ -72,7 +76,7 @@ pub(super) fn near(base: Nanos) -> Nanos {
 }
 
 impl Guide {
-    pub(super) fn new(rules: &Rules, mss: u32) -> Self {
+    pub(super) fn new(rules: &Rules, mss: u32, clock: Nanos) -> Self {
         Self {
             rules: *rules,
             mss,
@@ -80,10 +84,12 @@ impl Guide {
             mode: Mode::Follow,
             suspicion: Suspicion::new(rules),
             doubt: Doubt::new(rules),
+            tick: Tick::new(clock),
             base: Nanos::MAX,
             touched: 0,
             average: 0.0,
             last_drain: 0,
+            undisturbed: (0, 0.0),
             failures: 0,
         }
     }
@@ -124,8 +130,9 @@ impl Guide {
         if following {
             self.doubt.end_period(&self.rules, signals, length);
         }
+        let struck = self.tick.strikes(self.rules.drain.tick, now);
         match &mut self.mode {
-            Mode::Follow => self.follow(ended, signals, rise),
+            Mode::Follow => self.follow(ended, signals, rise, struck),
             Mode::Drain(drain, _) => match drain.end_period(now, low, self.base) {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
@@ -139,7 +146,7 @@ impl Guide {
                     self.suspicion.mistaken(window);
                     self.believe(now, self.base + (delay * 1e9) as Nanos);
                     Verdict::Follow
-                } else if compete.test_is_due(&self.rules, now, srtt, signals) {
+                } else if compete.test_is_due(&self.rules, now, srtt, signals, struck) {
                     self.drain(Cause::Test, ended, signals)
                 } else {
                     Verdict::Leave
@@ -148,7 +155,7 @@ impl Guide {
         }
     }
 
-    fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64) -> Verdict {
+    fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64, struck: bool) -> Verdict {
         let Ended { now, srtt, window, .. } = *ended;
         if let Some(window) = self.suspicion.pressure(&self.rules, now, srtt, signals, window) {
             return self.compete(Compete::new(now, window, self.mss).after(ended.window, signals.queue));
@@ -157,12 +164,15 @@ impl Guide {
         let since = now - self.last_drain;
         let large = rules.rise.max(rules.rise_share * self.base as f64 / 1e9);
         let rested = since >= rules.rest.max(4 * srtt);
-        if rested && rise > large {
+        let unseen = now - self.touched;
+        if struck && unseen >= rules.unseen {
+            self.drain(Cause::Tick, ended, signals)
+        } else if rested && rise > large {
             self.drain(Cause::Rise, ended, signals)
         } else if rested && self.doubt.asks(srtt) {
             self.doubt.begin(self.base);
             self.drain(Cause::Doubt, ended, signals)
-        } else if now - self.touched >= rules.memory && since >= rules.memory / 2 {
+        } else if unseen >= rules.memory && since >= rules.memory / 2 {
             self.drain(Cause::Clock, ended, signals)
         } else {
             Verdict::Follow
@@ -178,6 +188,7 @@ impl Guide {
             }
             _ => None,
         };
+        self.undisturbed = (self.last_drain, self.average);
         self.last_drain = ended.now;
         let hold = drain.hold;
         self.mode = Mode::Drain(drain, interrupted);
@@ -189,6 +200,12 @@ impl Guide {
         let Mode::Drain(drain, interrupted) = std::mem::replace(&mut self.mode, Mode::Follow) else {
             return Verdict::Follow;
         };
+        if drain.cause == Cause::Tick && !drain.emptied(self.base) {
+            // Others have another clock, or are of another kind: it leaves nothing behind, lest this flow rests when they
+            // drain for a reason.
+            (self.last_drain, self.average) = self.undisturbed;
+            return self.drained_in_vain(now, &drain);
+        }
         self.average = 0.0;
         if let Some(mut compete) = interrupted {
             if !drain.finds_nobody(&self.rules, self.base) {
@@ -208,11 +225,7 @@ impl Guide {
         {
             return self.compete(Compete::new(now, window, self.mss));
         } else if drain.cause == Cause::Rise {
-            if drain.shows_longer_path(self.base) {
-                // There was no queue to drain.
-                self.believe(now, drain.low);
-                return Verdict::Hold(drain.start);
-            }
+            return self.drained_in_vain(now, &drain);
         } else {
             self.failures += 1;
             if self.failures >= self.rules.drain.failures {
@@ -220,6 +233,15 @@ impl Guide {
             }
         }
         Verdict::Follow
+    }
+
+    /// What a drain says that did not empty the queue: perhaps that there was none.
+    fn drained_in_vain(&mut self, now: Nanos, drain: &Drain) -> Verdict {
+        if !drain.shows_longer_path(self.base) {
+            return Verdict::Follow;
+        }
+        self.believe(now, drain.low);
+        Verdict::Hold(drain.start)
     }
 
     /// The base round-trip time has become longer.

@@ -13,6 +13,7 @@ mod suspicion;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tick;
 
 use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
 
@@ -45,15 +46,20 @@ pub struct AgentConfig {
     pub period: Nanos,
     /// The law and the rules of the guided form.
     pub rules: Rules,
+    /// Time of day on this host in ns less the controller's clock, modulo an hour: the guided form drains by it.
+    pub clock: Nanos,
 }
 
 impl AgentConfig {
     /// The papers' monitoring period.
     pub const PERIOD: Nanos = 30 * astraea_cc::MILLISECOND;
 
+    /// In ns: what is done by the time of day is done at fractions of it.
+    pub const HOUR: Nanos = 3_600_000 * astraea_cc::MILLISECOND;
+
     /// Defaults of a form.
     pub fn new(form: Form) -> Self {
-        Self { form, alpha: form.default_alpha(), period: Self::PERIOD, rules: Rules::default() }
+        Self { form, alpha: form.default_alpha(), period: Self::PERIOD, rules: Rules::default(), clock: 0 }
     }
 
     /// What a policy asks for.
@@ -154,7 +160,7 @@ impl Agent {
             heard: 0,
             timed_out: 0,
             base: Nanos::MAX,
-            guide: guided.then(|| Guide::new(&config.rules, mss)),
+            guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
             state: match config.form {
                 Form::Paper => State::Paper(LocalState::default()),
                 Form::Pure | Form::Guided => State::Backlog(BacklogState::default()),

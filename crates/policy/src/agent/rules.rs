@@ -55,10 +55,16 @@ pub struct DrainRules {
     pub rest: Nanos,
     /// The base round-trip time is looked for when it has not been seen for this long.
     pub memory: Nanos,
+    /// At multiples of this time of day (a fraction of an hour) it is looked for by everybody …
+    pub tick: Nanos,
+    /// … who has not seen it for this long.
+    pub unseen: Nanos,
     /// Shortest drain; at least a round trip.
     pub length: Nanos,
-    /// Share of the bandwidth-delay product, less the margin, that stays in flight.
+    /// Share of the bandwidth-delay product, less the margin, that stays in flight …
     pub depth: f64,
+    /// … and when everybody drains.
+    pub tick_depth: f64,
     /// Margin, as a share of the queueing delay: how far the known base may be above the true one.
     pub margin: f64,
     /// How long a drain that did not show the base is watched on.
@@ -149,8 +155,11 @@ impl Default for Rules {
                 average: 0.5,
                 rest: 3 * SECOND / 2,
                 memory: 5 * SECOND,
+                tick: 5 * SECOND,
+                unseen: SECOND,
                 length: 30 * MILLISECOND,
                 depth: 0.98,
+                tick_depth: 1.02,
                 margin: 0.25,
                 watch: 120 * MILLISECOND,
                 failures: 3,

@@ -1,3 +1,4 @@
+use super::super::rules::DrainRules;
 use super::super::testing::{MSS, close, ms, signals};
 use super::*;
 
@@ -12,8 +13,14 @@ struct Flow {
 }
 
 impl Flow {
+    /// One without a clock.
     fn new() -> Self {
-        let mut guide = Guide::new(&Rules::default(), MSS);
+        let rules = Rules::default();
+        Self::of(&Rules { drain: DrainRules { tick: Nanos::MAX, ..rules.drain }, ..rules })
+    }
+
+    fn of(rules: &Rules) -> Self {
+        let mut guide = Guide::new(rules, MSS, 0);
         guide.on_sample(0, ms(BASE));
         Self { guide, now: 0, window: 100.0 }
     }
@@ -45,6 +52,12 @@ impl Flow {
 
     fn periods(&mut self, count: usize, low: f64) -> Vec<Verdict> {
         (0..count).map(|_| self.period(low)).collect()
+    }
+
+    /// Until a period ends at this time in ms.
+    fn until(&mut self, at: f64, low: f64) -> Vec<Verdict> {
+        let count = (ms(at) - self.now).div_ceil(ms(30.0));
+        self.periods(count as usize, low)
     }
 
     /// A flow that gives up 100 packets to 30 for a queue of 6 ms, which two drains do not empty.
@@ -189,6 +202,52 @@ fn a_test_that_finds_a_queue_goes_on_with_it() {
     let Mode::Compete(compete) = &flow.guide.mode else { panic!("competing") };
     assert!(compete.confirmed);
     close(compete.window(), 60.0);
+}
+
+#[test]
+fn who_has_not_seen_the_base_drains_when_the_clock_strikes() {
+    let mut flow = Flow::of(&Rules::default());
+    flow.until(3_900.0, BASE);
+    assert!(flow.until(4_980.0, BASE + 2.0).iter().all(|verdict| *verdict == Verdict::Follow));
+    let Verdict::Hold(hold) = flow.period(BASE + 2.0) else { panic!("a drain") };
+    close(hold, 1.02 * (80.0 - 0.0005 * RATE));
+    flow.until(9_600.0, BASE);
+    assert!(flow.until(10_200.0, BASE + 2.0).iter().all(|verdict| *verdict == Verdict::Follow), "just seen");
+}
+
+/// A flow that drains at 5 s, and what happens then if its smallest round-trip times are so many ms above its base of 40.
+fn ticked(low: f64) -> (Flow, Vec<Verdict>) {
+    let mut flow = Flow::of(&Rules::default());
+    flow.until(3_900.0, BASE);
+    flow.until(4_980.0, BASE + 2.0);
+    let Verdict::Hold(_) = flow.period(BASE + 5.0) else { panic!("a drain") };
+    let verdicts = flow.periods(12, BASE + low);
+    (flow, verdicts)
+}
+
+#[test]
+fn a_tick_that_shows_nothing_leaves_nothing_behind() {
+    let (flow, verdicts) = ticked(4.0);
+    assert!(verdicts[8..].iter().all(|verdict| *verdict == Verdict::Follow), "{verdicts:?}");
+    let Guide { base, last_drain, failures, average, .. } = flow.guide;
+    assert_eq!((base, last_drain, failures), (ms(BASE), 0, 0));
+    assert!(average > 0.001, "not begun anew");
+}
+
+#[test]
+fn a_tick_that_changes_nothing_shows_a_longer_path() {
+    let (flow, verdicts) = ticked(5.0);
+    assert!(verdicts.contains(&Verdict::Hold(100.0)), "{verdicts:?}");
+    assert_eq!(flow.guide.base, ms(BASE + 5.0));
+}
+
+#[test]
+fn a_competing_flow_tests_when_the_clock_strikes() {
+    let mut flow = Flow::competing();
+    flow.guide.rules.drain.tick = ms(100.0);
+    flow.guide.tick.strikes(ms(100.0), flow.now);
+    assert_eq!(flow.periods(3, BASE + 6.0), [Verdict::Leave; 3]);
+    assert!(matches!(flow.period(BASE + 6.0), Verdict::Hold(_)));
 }
 
 #[test]

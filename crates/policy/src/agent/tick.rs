@@ -1,0 +1,47 @@
+//! The time of day: hosts whose clocks agree drain the queue together, though nothing tells them to.
+//!
+//! A flow whose base round-trip time is too long believes that it sees it all the time, and never asks for a drain; and
+//! drains that flows ask for one by one do not coincide where their round trips differ. So every clock strikes every few
+//! seconds, and whoever hears it drains or, competing, tests. Clocks need not agree better than drains last, a tenth of a
+//! second; those of hosts that keep time by NTP do.
+
+use astraea_cc::Nanos;
+
+/// The clock as a flow hears it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tick {
+    /// Time of day less the controller's clock in ns, modulo anything that the time between two ticks divides.
+    ahead: Nanos,
+    /// Ticks until the end of the last period, if there was one.
+    counted: Option<u64>,
+}
+
+impl Tick {
+    /// For a clock that is so many ns ahead of the controller's.
+    pub(super) fn new(ahead: Nanos) -> Self {
+        Self { ahead, counted: None }
+    }
+
+    /// A period has ended: whether the clock, which strikes `every` so many ns, has struck in it.
+    pub(super) fn strikes(&mut self, every: Nanos, now: Nanos) -> bool {
+        let count = (now + self.ahead) / every;
+        self.counted.replace(count).is_some_and(|counted| counted != count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ms;
+    use super::*;
+
+    #[test]
+    fn it_strikes_every_five_seconds_of_the_day() {
+        let strikes = |ahead: f64, times: &[f64]| -> Vec<bool> {
+            let mut tick = Tick::new(ms(ahead));
+            times.iter().map(|at| tick.strikes(ms(5_000.0), ms(*at))).collect()
+        };
+        assert_eq!(strikes(0.0, &[4_980.0, 5_010.0, 5_040.0, 9_999.0, 10_000.0]), [false, true, false, false, true]);
+        assert_eq!(strikes(4_000.0, &[970.0, 1_000.0, 5_000.0, 6_000.0]), [false, true, false, true]);
+        assert_eq!(strikes(0.0, &[20_000.0, 20_030.0]), [false, false], "a flow that begins hears none");
+    }
+}
