@@ -57,12 +57,17 @@ def main() -> int:
     parser.add_argument("--seed-offset", type=int, default=0, metavar="N", help="other random draws")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to a file")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="trials at the same time (default 2)")
+    parser.add_argument(
+        "--clock-error", type=float, default=0.0, metavar="S", help="hosts' clocks differ by random times up to so many s"
+    )
     options = parser.parse_args()
     groups = options.only.split(",") if options.only else [g for g in settings.GROUPS if g not in settings.GRIDS]
     if unknown := [group for group in groups if group not in settings.GROUPS]:
         parser.error(f"unknown group {unknown[0]}; expected some of {', '.join(settings.GROUPS)}")
     if options.seed_offset < 0 or options.jobs < 1:
         parser.error("--seed-offset and --jobs: expected at least 0 and 1")
+    if not 0 <= options.clock_error <= 60:
+        parser.error("--clock-error: expected 0 to 60 s")
     try:
         schemes = registry.split([options.schemes])
         for scheme in schemes:
@@ -72,19 +77,20 @@ def main() -> int:
     written = {
         "astraea_version": _native.__version__,
         "seed_offset": options.seed_offset,
-        "schemes": {scheme: _scheme(scheme, groups, options.seed_offset, options.jobs) for scheme in schemes},
+        "clock_error": options.clock_error,
+        "schemes": {scheme: _scheme(scheme, groups, options) for scheme in schemes},
     }
     if options.json:
         options.json.write_text(json.dumps(written, indent=1) + "\n")
     return 0
 
 
-def _scheme(scheme: str, groups: list[str], offset: int, jobs: int) -> dict[str, object]:
+def _scheme(scheme: str, groups: list[str], options: argparse.Namespace) -> dict[str, object]:
     """Measure one scheme and print its table."""
-    work = [setting for group in groups for setting in settings.GROUPS[group](offset)]
+    work = [setting for group in groups for setting in settings.GROUPS[group](options.seed_offset)]
     begun = time.monotonic()
-    with ThreadPoolExecutor(jobs) as pool:
-        measured = list(pool.map(lambda setting: measures.measure(setting, scheme), work))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        measured = list(pool.map(lambda setting: measures.measure(setting, scheme, options.clock_error), work))
     taken = time.monotonic() - begun
     rows = []
     for row in measures.rows(pure="pure" in Path(scheme).stem):

@@ -12,18 +12,23 @@ from astraea.eval.data import Floats, Mask, TrialData
 from astraea.eval.measured import trial_data
 from astraea.eval.simulated import simulate
 from astraea.scenario.document import Document
-from astraea.scenario.resolve import resolve
+from astraea.scenario.resolve import Resolved, resolve
 
 NS = 1_000_000_000
 
 Measured = dict[str, float | None]
 
 
-def measure(setting: Setting, cc: str) -> Measured:
-    """Run one trial; the metrics of docs/metrics.md and what is added here."""
+def measure(setting: Setting, cc: str, clock_error: float = 0.0) -> Measured:
+    """Run one trial; the metrics of docs/metrics.md and what is added here.
+
+    With a `clock_error` (s) the hosts' clocks are ahead by random times up to it.
+    """
     scenario = Document(setting.group, Path(f"{setting.group}.toml"), setting.raw).validate()
     fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc is not None}
     trial = resolve(scenario, registry.scheme(cc), fixed, setting.seed, {})
+    if clock_error:
+        _set_clocks(trial, clock_error)
     result = simulate(trial)
     data = trial_data(trial, result)
     found: Measured = dict(metrics.compute(data))
@@ -36,6 +41,11 @@ def measure(setting: Setting, cc: str) -> Measured:
     if steps := trial.config["links"][0]["delay"].get("schedule"):
         found |= _inflation(steps, data, np.asarray(result["series"]["rtt"], dtype=float))
     return found
+
+
+def _set_clocks(trial: Resolved, error: float) -> None:
+    rng = np.random.default_rng([trial.seed, 2**34])
+    trial.flows[:] = [replace(flow, clock_ns=flow.clock_ns + int(rng.uniform(0, error) * NS)) for flow in trial.flows]
 
 
 def _kept(data: TrialData) -> Measured:

@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from handmade import flow, rates, trial
 
 from astraea.scenario.document import Document
+from astraea.scenario.resolve import Resolved
 from astraea.scenario.units import parse_rate, parse_size, parse_time
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
@@ -53,6 +55,25 @@ def test_grids_are_drawn_over_the_declared_domain() -> None:
     assert 40 <= mixed <= 75
     assert 8 <= codel <= 44
     assert 18 <= lossy <= 59
+
+
+def test_clocks_differ_as_much_as_they_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+
+    def simulated(trial: Resolved) -> NoReturn:
+        seen.append([flow.clock_ns for flow in trial.flows])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measures, "simulate", simulated)
+    setting = next(settings.GROUPS["three-flows"](0))
+    for error in (0.0, 0.5, 0.5):
+        with pytest.raises(KeyboardInterrupt):
+            measures.measure(setting, "astraea", error)
+    agreed, differing, again = seen
+    assert len(set(agreed)) == 1
+    assert differing == again
+    assert len(set(differing)) == 3
+    assert all(0 <= late - on_time <= 5e8 for on_time, late in zip(agreed, differing, strict=True))
 
 
 def kept(first: np.ndarray, second: np.ndarray) -> measures.Measured:
