@@ -58,7 +58,11 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to a file")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="trials at the same time (default 2)")
     parser.add_argument(
-        "--clock-error", type=float, default=0.0, metavar="S", help="hosts' clocks differ by random times up to so many s"
+        "--clock-error",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="hosts' clocks differ by random times up to so many s",
     )
     options = parser.parse_args()
     groups = options.only.split(",") if options.only else [g for g in settings.GROUPS if g not in settings.GRIDS]
