@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use astraea_policy::AgentConfig;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ pub(crate) fn glance() -> Result<()> {
 pub(crate) fn time_of_day() -> u64 {
     let nanos = |id| clock_gettime(id).map_or(0, |time| Duration::from(time).as_nanos());
     let ahead = nanos(ClockId::CLOCK_REALTIME).saturating_sub(nanos(ClockId::CLOCK_MONOTONIC));
-    (ahead % Duration::from_hours(1).as_nanos()) as u64
+    (ahead % u128::from(AgentConfig::HOUR)) as u64
 }
 
 fn rights() -> Result<()> {

@@ -20,4 +20,4 @@ mod scheme;
 #[cfg(feature = "transfer")]
 pub mod transfer;
 
-pub use scheme::Scheme;
+pub use scheme::{Scheme, time_of_day};

@@ -52,8 +52,8 @@ impl Scheme {
     }
 }
 
-/// Time of day, see [`AgentConfig::clock`]: a connection's controller is made when its clock begins.
-fn time_of_day() -> Nanos {
+/// Time of day as [`AgentConfig::clock`] of a controller made now: a connection's clock begins with its controller.
+pub fn time_of_day() -> Nanos {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_nanos() % u128::from(AgentConfig::HOUR)) as Nanos
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use astraea_policy::{AgentConfig, Policy};
-use astraea_quic::Scheme;
+use astraea_quic::{Scheme, time_of_day};
 use astraea_serve::client::Counts;
 use astraea_serve::{Address, Client, Key, Link};
 
@@ -35,7 +35,7 @@ impl Service {
     pub(crate) fn scheme(&self, name: &str, policy: &Policy) -> Result<Scheme, String> {
         self.link.check_policy(name, policy).map_err(|error| error.to_string())?;
         let (config, link) = (self.config, self.link.clone());
-        Ok(Scheme::custom(move |mss| link.controller(config, mss)))
+        Ok(Scheme::custom(move |mss| link.controller(AgentConfig { clock: time_of_day(), ..config }, mss)))
     }
 
     /// Who decided.

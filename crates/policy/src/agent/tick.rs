@@ -3,14 +3,16 @@
 //! A flow whose base round-trip time is too long believes that it sees it all the time, and never asks for a drain; and
 //! drains that flows ask for one by one do not coincide where their round trips differ. So every clock strikes every few
 //! seconds, and whoever hears it drains or, competing, tests. Clocks need not agree better than drains last, a tenth of a
-//! second; those of hosts that keep time by NTP do.
+//! second; hosts that keep time by NTP usually agree to milliseconds.
 
 use astraea_cc::Nanos;
+
+use super::AgentConfig;
 
 /// The clock as a flow hears it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tick {
-    /// Time of day less the controller's clock in ns, modulo anything that the time between two ticks divides.
+    /// Time of day less the controller's clock in ns, modulo an hour.
     ahead: Nanos,
     /// Ticks until the end of the last period, if there was one.
     counted: Option<u64>,
@@ -19,7 +21,7 @@ pub(super) struct Tick {
 impl Tick {
     /// For a clock that is so many ns ahead of the controller's.
     pub(super) fn new(ahead: Nanos) -> Self {
-        Self { ahead, counted: None }
+        Self { ahead: ahead % AgentConfig::HOUR, counted: None }
     }
 
     /// A period has ended: whether the clock, which strikes `every` so many ns, has struck in it.
@@ -43,5 +45,11 @@ mod tests {
         assert_eq!(strikes(0.0, &[4_980.0, 5_010.0, 5_040.0, 9_999.0, 10_000.0]), [false, true, false, false, true]);
         assert_eq!(strikes(4_000.0, &[970.0, 1_000.0, 5_000.0, 6_000.0]), [false, true, false, true]);
         assert_eq!(strikes(0.0, &[20_000.0, 20_030.0]), [false, false], "a flow that begins hears none");
+    }
+
+    #[test]
+    fn any_clock_is_a_time_of_the_hour() {
+        let mut tick = Tick::new(Nanos::MAX / AgentConfig::HOUR * AgentConfig::HOUR + ms(4_000.0));
+        assert!(!tick.strikes(ms(5_000.0), ms(970.0)) && tick.strikes(ms(5_000.0), ms(1_000.0)));
     }
 }

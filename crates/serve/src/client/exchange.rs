@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use astraea_policy::AgentConfig;
+
 use super::transport::Transport;
 use super::{Client, ClientError, Decision, Origin, RETRY};
 use crate::auth::plain;
@@ -119,7 +121,9 @@ impl Client {
 
     fn welcome(&mut self, session: u64, terms: Terms, any: bool) {
         let expected = self.config;
-        if !any && (terms.agent() != expected || terms.definition != expected.form.definition_hash()) {
+        // The time of day is the host's, not the service's.
+        let found = AgentConfig { clock: expected.clock, ..terms.agent() };
+        if !any && (found != expected || terms.definition != expected.form.definition_hash()) {
             let describe = |form: &str, alpha: f64, period: u64, definition: u64| {
                 format!("{form} ({definition:016x}), alpha {alpha}, period {} ms", period as f64 / 1e6)
             };
