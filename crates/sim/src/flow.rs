@@ -1,4 +1,11 @@
 //! A flow: sender, receiver and the route between them.
+//!
+//! What a packet goes through when it is sent is inlined as a whole.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a packet written field by field and read back wider at once stalls the processor"
+)]
 
 use astraea_cc::{Controller, Nanos, Rtt};
 use rand::RngExt;
@@ -243,14 +250,14 @@ impl<C: Controller> Flow<C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, network: &mut Network, transmission: Transmission) {
         let Transmission { number, segment, payload } = transmission;
         self.forward(network, Packet::data(self.index, number as u32, segment, payload, self.ecn));
     }
 
     /// Puts a packet on the link of its present hop.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(&mut self, network: &mut Network, packet: Packet) {
         let route = self.route.of(&packet);
         match network.offer(route[usize::from(packet.hop)].link, packet) {
@@ -260,7 +267,7 @@ impl<C: Controller> Flow<C> {
     }
 
     /// A packet will have left the transmitter of its present hop at `departure`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart(&mut self, network: &mut Network, mut packet: Packet, departure: Nanos) {
         let route = self.route.of(&packet);
         let hop = usize::from(packet.hop);
@@ -297,7 +304,7 @@ impl<C: Controller> Flow<C> {
     }
 
     /// A data packet leaves its last queue: nothing can stop it from reaching the receiver at `arrival`.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, network: &mut Network, link: u32, packet: &Packet, departure: Nanos, arrival: Nanos) {
         let is_new = self.reassembly.accept(packet.segment, packet.payload, arrival);
         if departure >= self.duration {

@@ -311,7 +311,14 @@ impl Controller for Agent {
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         let stale = ack.rtt.is_some_and(|sample| ack.now.saturating_sub(sample) < self.timed_out);
-        let ack = &if stale { Ack { rtt: None, ..*ack } } else { *ack };
+        // Copied only then: this is every packet's way.
+        let without_sample;
+        let ack = if stale {
+            without_sample = Ack { rtt: None, ..*ack };
+            &without_sample
+        } else {
+            ack
+        };
         self.heard = ack.now;
         self.monitor.on_ack(ack, rtt.smoothed());
         if let Some(sample) = ack.rtt {
