@@ -136,6 +136,7 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 	a->startup.running = 0;
 	if (p->form == FORM_GUIDED) {
 		startup_begin(&a->startup);
+		newcomer_forget(&a->guide.newcomer);
 		a->timed_out = now;
 	}
 	a->window = FLOOR;
@@ -170,6 +171,7 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	a->guide.suspicion.pressed = 0;
 	a->guide.touched = now;
 	startup_begin(&a->startup);
+	newcomer_forget(&a->guide.newcomer);
 }
 
 /* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */
@@ -192,6 +194,8 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		push_paper(p, a, &period, pacing);
 	else if (a->last_rtt)
 		push_backlog(p, a);
+	if (a->startup.running && p->form == FORM_GUIDED)
+		newcomer_arrives(&a->guide.newcomer, &p->rules, period.rtt_min, a->window);
 	if (a->startup.running || !a->last_rtt)
 		verdict = VERDICT_LEAVE;
 	else if (p->form == FORM_GUIDED) {

@@ -128,6 +128,19 @@ struct tick {
 	__u64 counted;		/* ticks until the end of the last period, and one; 0: there was none */
 };
 
+/* Mean of round-trip times. */
+struct mean {
+	__u64 sum;
+	__u64 count;
+};
+
+/* The round trips of a flow that begins: what it found, and what it met since slow start had ended (0: it has not). */
+struct newcomer {
+	struct mean found;
+	struct mean since;
+	__u64 settled;
+};
+
 /* MODE_TEST is a drain that interrupts a competition. */
 enum mode { MODE_FOLLOW, MODE_DRAIN, MODE_TEST, MODE_COMPETE };
 
@@ -144,6 +157,7 @@ struct guide {
 	struct suspicion suspicion;
 	struct doubt doubt;
 	struct tick tick;
+	struct newcomer newcomer;
 	struct drain drain;
 	struct compete compete;
 };

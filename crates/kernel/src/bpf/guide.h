@@ -5,6 +5,7 @@
 
 #include "compete.h"
 #include "doubt.h"
+#include "newcomer.h"
 #include "tick.h"
 
 /* What a period means for the window: HOLD sets it. */
@@ -136,12 +137,24 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	return VERDICT_FOLLOW;
 }
 
+/* What a drain that is over leaves of a newcomer's window: no more than the others have. */
+static inline enum verdict guide_fit_in(const struct guide *g, const struct rules *r, u64 window, u64 *hold)
+{
+	u64 share = newcomer_share(&g->newcomer, r, g->base);
+
+	if (!share || share >= window)
+		return VERDICT_FOLLOW;
+	*hold = max(share, part_of(window, r->newcomer_least));
+	return VERDICT_HOLD;
+}
+
 /* A period has ended with these signals. */
 noinline int guide_end_period(const struct policy *p, struct agent *a, const struct ended *e, u64 *hold)
 {
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
+	enum verdict verdict;
 	bool following, struck;
 	s64 rise;
 
@@ -157,6 +170,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
 	if (following)
 		doubt_end_period(&g->doubt, r, s, e->length);
+	newcomer_end_period(&g->newcomer, r, e->now, e->srtt, e->low, g->mode == MODE_DRAIN || g->mode == MODE_TEST);
 	struck = tick_strikes(&g->tick, r->tick, e->now);
 	switch (g->mode) {
 	case MODE_FOLLOW:
@@ -184,7 +198,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	case STAGE_OVER:
 		break;
 	}
-	return guide_judge(g, r, e->now, hold);
+	verdict = guide_judge(g, r, e->now, hold);
+	return verdict == VERDICT_FOLLOW ? guide_fit_in(g, r, e->window, hold) : verdict;
 }
 
 #endif

@@ -72,6 +72,9 @@ struct rules {
 	__u64 patience;
 	__s64 early;
 	__s64 kept;
+	__u64 modest;		/* packets, Q20 */
+	__u64 newcomer;
+	__s64 newcomer_least;
 
 	__u64 drain_rise;
 	__s64 drain_rise_share;

@@ -6,6 +6,7 @@ use super::compete::Compete;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
 use super::law::Law;
+use super::newcomer::Newcomer;
 use super::rules::Rules;
 use super::suspicion::Suspicion;
 use super::tick::Tick;
@@ -32,6 +33,7 @@ pub(super) struct Guide {
     suspicion: Suspicion,
     doubt: Doubt,
     tick: Tick,
+    newcomer: Newcomer,
     /// Base round-trip time in ns, and when a sample last came near it.
     base: Nanos,
     touched: Nanos,
@@ -85,6 +87,7 @@ impl Guide {
             suspicion: Suspicion::new(rules),
             doubt: Doubt::new(rules),
             tick: Tick::new(clock),
+            newcomer: Newcomer::default(),
             base: Nanos::MAX,
             touched: 0,
             average: 0.0,
@@ -117,6 +120,11 @@ impl Guide {
         self.base = self.base.min(rtt);
     }
 
+    /// A period of slow start has ended with this smallest round-trip time, in which the rules have no say.
+    pub(super) fn arrives(&mut self, low: Option<Nanos>, window: f64) {
+        self.newcomer.arrives(&self.rules, low, window);
+    }
+
     /// A period has ended with these signals.
     pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
         let Ended { now, length, low, srtt, window } = *ended;
@@ -130,6 +138,7 @@ impl Guide {
         if following {
             self.doubt.end_period(&self.rules, signals, length);
         }
+        self.newcomer.end_period(&self.rules, now, srtt, low, matches!(self.mode, Mode::Drain(..)));
         let struck = self.tick.strikes(self.rules.drain.tick, now);
         match &mut self.mode {
             Mode::Follow => self.follow(ended, signals, rise, struck),
@@ -137,7 +146,10 @@ impl Guide {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
                 Stage::Watching => Verdict::Follow,
-                Stage::Over => self.judge(now),
+                Stage::Over => match self.judge(now) {
+                    Verdict::Follow => self.fit_in(window),
+                    verdict => verdict,
+                },
             },
             Mode::Compete(compete) => {
                 compete.end_period(&self.rules, now, seconds, signals, window);
@@ -235,6 +247,14 @@ impl Guide {
         Verdict::Follow
     }
 
+    /// What a drain that is over leaves of a newcomer's window: no more than the others have.
+    fn fit_in(&self, window: f64) -> Verdict {
+        match self.newcomer.share(&self.rules, self.base) {
+            Some(share) if share < window => Verdict::Hold(share.max(self.rules.newcomer_least * window)),
+            _ => Verdict::Follow,
+        }
+    }
+
     /// What a drain says that did not empty the queue: perhaps that there was none.
     fn drained_in_vain(&mut self, now: Nanos, drain: &Drain) -> Verdict {
         if !drain.shows_longer_path(self.base) {
@@ -292,6 +312,7 @@ impl Guide {
     pub(super) fn on_timeout(&mut self) {
         self.mode = Mode::Follow;
         self.suspicion.forget();
+        self.newcomer = Newcomer::default();
     }
 }
 

@@ -6,6 +6,7 @@ mod drain;
 mod guide;
 mod law;
 mod monitor;
+mod newcomer;
 mod rules;
 mod startup;
 mod suspicion;
@@ -240,12 +241,13 @@ impl Agent {
                 }
             }
         }
-        if self.is_starting() || !known {
-            return false;
-        }
+        let starting = self.is_starting();
         let silent = self.is_silent(now);
-        let Some(guide) = &mut self.guide else { return true };
-        if silent {
+        let Some(guide) = &mut self.guide else { return known && !starting };
+        if starting {
+            guide.arrives(period.rtt_min, self.cwnd / self.mss);
+        }
+        if starting || !known || silent {
             return false;
         }
         let ended = Ended {

@@ -36,6 +36,12 @@ pub struct Rules {
     pub early: f64,
     /// Share of the window without its queue that is kept then: it doubled in the last round trip, and others yield.
     pub kept: f64,
+    /// Window in packets up to which the queue that a newcomer finds is the others'.
+    pub modest: f64,
+    /// How long after slow start (and five round trips) a flow is a newcomer …
+    pub newcomer: Nanos,
+    /// … whose window is lowered to what the others have, to this share of it at least.
+    pub newcomer_least: f64,
     /// When and how the queue is drained.
     pub drain: DrainRules,
     /// What is taken for a neighbour of another kind, and how it is met.
@@ -147,8 +153,11 @@ impl Default for Rules {
             hurry: 0.5,
             hurry_after: 2.0,
             patience: 2,
-            early: 5.0,
-            kept: 0.8,
+            early: 3.5,
+            kept: 0.75,
+            modest: 40.0,
+            newcomer: SECOND,
+            newcomer_least: 0.1,
             drain: DrainRules {
                 rise: 0.003,
                 rise_share: 0.15,

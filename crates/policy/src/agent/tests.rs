@@ -60,7 +60,7 @@ fn slow_start_ends_after_eight_late_acknowledgements() {
 
 #[test]
 fn slow_start_with_a_backlog_state_leaves_no_queue() {
-    for (form, kept) in [(Form::Pure, 1.0), (Form::Guided, 0.8)] {
+    for (form, kept) in [(Form::Pure, 1.0), (Form::Guided, 0.75)] {
         let mut flow = Flow::of(form);
         flow.ack(40.0);
         // Twice an eighth of 40 ms.

@@ -257,3 +257,41 @@ fn a_timeout_ends_everything() {
     assert!(!flow.guide.is_competing());
     assert_eq!(flow.guide.on_loss(1), None);
 }
+
+/// A flow that found 50 ms on a path of 40, left slow start at 10 s, and sees the queue rise: it drains.
+fn newcomer() -> Flow {
+    let mut flow = Flow::new();
+    flow.now = ms(10_000.0);
+    flow.guide.base = ms(50.0);
+    flow.guide.arrives(Some(ms(50.0)), 10.0);
+    assert_eq!(flow.period(50.0), Verdict::Follow);
+    let Verdict::Hold(_) = flow.period(59.0) else { panic!("a drain") };
+    flow
+}
+
+#[test]
+fn a_newcomer_s_first_drain_leaves_it_what_the_others_had() {
+    let mut flow = newcomer();
+    let fitted =
+        (0..10).map(|_| flow.period(BASE)).find(|verdict| matches!(verdict, Verdict::Hold(window) if *window < 20.0));
+    // 10 ms are what the law wants at 360 packets/s.
+    let Some(Verdict::Hold(window)) = fitted else { panic!("18 packets") };
+    close(window, 1e6 / Rules::REFERENCE * 0.05);
+}
+
+#[test]
+fn a_newcomer_keeps_a_tenth_of_its_window_at_least() {
+    let mut flow = newcomer();
+    flow.periods(4, BASE);
+    flow.window = 1000.0;
+    let fitted = (0..6).map(|_| flow.period(BASE)).find(|verdict| *verdict != Verdict::Follow);
+    assert_eq!(fitted, Some(Verdict::Hold(100.0)));
+}
+
+#[test]
+fn a_drain_that_shows_nothing_new_leaves_a_newcomer_alone() {
+    let mut flow = newcomer();
+    let held: Vec<_> = (0..10).map(|_| flow.period(50.0)).collect();
+    assert_eq!(flow.guide.base(), ms(50.0));
+    assert!(held.iter().all(|verdict| !matches!(verdict, Verdict::Hold(window) if *window < 50.0)), "{held:?}");
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What the queue that a newcomer found says of its share: the integer twin of crates/policy/src/agent/newcomer.rs. */
+#ifndef ASTRAEA_NEWCOMER_H
+#define ASTRAEA_NEWCOMER_H
+
+#include "flow.h"
+
+#define NEWCOMER_SHORTEST (MS / 2)	/* queueing delays below are noise */
+#define NEWCOMER_ROUNDS 5
+
+static inline void mean_add(struct mean *m, u64 rtt)
+{
+	if (!rtt)
+		return;
+	m->sum += rtt;
+	m->count++;
+}
+
+/* A period of slow start has ended with this smallest round-trip time and window. */
+static inline void newcomer_arrives(struct newcomer *n, const struct rules *r, u64 low, u64 window)
+{
+	n->since.sum = 0;
+	n->since.count = 0;
+	n->settled = 0;
+	if (!n->found.count || window <= r->modest)
+		mean_add(&n->found, low);
+}
+
+/* It begins anew. */
+static inline void newcomer_forget(struct newcomer *n)
+{
+	n->found.sum = 0;
+	n->found.count = 0;
+	n->since.sum = 0;
+	n->since.count = 0;
+	n->settled = 0;
+}
+
+/* A period after slow start has ended with this smallest round-trip time, in a drain or not. */
+static inline void newcomer_end_period(struct newcomer *n, const struct rules *r, u64 now, u64 srtt, u64 low, bool drains)
+{
+	if (!n->settled)
+		n->settled = now;
+	if (now - n->settled > r->newcomer + NEWCOMER_ROUNDS * srtt) {
+		n->found.sum = 0;
+		n->found.count = 0;
+	}
+	if (!drains)
+		mean_add(&n->since, low);
+}
+
+/* The window that the others had at this base round-trip time, 0 if it is not known: where the law rests at their queue. */
+noinline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base)
+{
+	u64 queue, square;
+
+	if (!n || !r || !n->found.count || !n->since.count)
+		return 0;
+	queue = less(min(n->found.sum / n->found.count, n->since.sum / n->since.count), base);
+	if (queue < NEWCOMER_SHORTEST)
+		return 0;
+	/* backlog^2 / reference, in packets times ns and Q32; the rate is that over the queue's square. */
+	square = mul_shr(mul_shr(r->backlog, r->backlog, 20), r->per_reference, 28) * SECOND;
+	return mul_shr(square / queue, ratio(base + queue, queue, 20), 32);
+}
+
+#endif

@@ -1,0 +1,157 @@
+//! What the queue that a newcomer found says of its share.
+//!
+//! A flow among many leaves slow start with several times its share: it doubles until the queue has grown, and meanwhile
+//! the others give way. What it found when it came it took for the path. Once a drain has shown the base round-trip time,
+//! it knows how long the others' queue was; the law rests where every flow sees the same delay, so that this says what
+//! rate they had, and nobody who comes needs more.
+
+use astraea_cc::Nanos;
+
+use super::rules::Rules;
+
+/// Mean of round-trip times in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: u64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, rtt: Nanos) {
+        self.sum += rtt;
+        self.count += 1;
+    }
+
+    fn get(self) -> Option<Nanos> {
+        self.sum.checked_div(self.count)
+    }
+}
+
+/// The round trips of a flow that begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Newcomer {
+    /// Of periods in which its own window was small.
+    found: Mean,
+    /// Of periods since slow start in which it did not drain.
+    since: Mean,
+    /// When slow start had ended.
+    settled: Option<Nanos>,
+}
+
+impl Newcomer {
+    /// Queueing delays in s below this are noise.
+    const SHORTEST: f64 = 5e-4;
+    /// Round trips that are added to the time for which a flow is a newcomer.
+    const ROUNDS: u64 = 5;
+
+    /// A period of slow start has ended with this smallest round-trip time and window in packets.
+    pub(super) fn arrives(&mut self, rules: &Rules, low: Option<Nanos>, window: f64) {
+        (self.since, self.settled) = (Mean::default(), None);
+        if let Some(low) = low
+            && (self.found.count == 0 || window <= rules.modest)
+        {
+            self.found.add(low);
+        }
+    }
+
+    /// A period after slow start has ended with this smallest round-trip time, in a drain or not.
+    pub(super) fn end_period(&mut self, rules: &Rules, now: Nanos, srtt: Nanos, low: Option<Nanos>, drains: bool) {
+        let settled = *self.settled.get_or_insert(now);
+        if now - settled > rules.newcomer + Self::ROUNDS * srtt {
+            self.found = Mean::default();
+        }
+        if let Some(low) = low
+            && !drains
+        {
+            self.since.add(low);
+        }
+    }
+
+    /// The window in packets that the others had at this base round-trip time (ns), if it is known: where the law rests
+    /// at the queue that they kept. A queue that passed is not theirs: the shorter of both means counts.
+    pub(super) fn share(&self, rules: &Rules, base: Nanos) -> Option<f64> {
+        let queue = self.found.get()?.min(self.since.get()?).checked_sub(base)? as f64 / 1e9;
+        (queue >= Self::SHORTEST).then(|| {
+            // The rate at which `wanted` is `rate * queue`, for the round trip.
+            let rate = (rules.backlog / queue).powi(2) / Rules::REFERENCE;
+            rate * (base as f64 / 1e9 + queue)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{close, ms};
+    use super::*;
+
+    /// A newcomer that found these round trips (ms), the last ones with a large window, and met these ones later.
+    fn newcomer(found: &[f64], large: &[f64], since: &[f64]) -> Newcomer {
+        let (rules, mut newcomer) = (Rules::default(), Newcomer::default());
+        let mut arrive = |lows: &[f64], window| {
+            for low in lows {
+                newcomer.arrives(&rules, Some(ms(*low)), window);
+            }
+        };
+        arrive(found, 40.0);
+        arrive(large, 41.0);
+        for low in since {
+            newcomer.end_period(&rules, 0, ms(50.0), Some(ms(*low)), false);
+        }
+        newcomer
+    }
+
+    fn share(newcomer: &Newcomer, base: f64) -> Option<f64> {
+        newcomer.share(&Rules::default(), ms(base))
+    }
+
+    #[test]
+    fn the_others_queue_says_what_they_have() {
+        // 10 ms are what the law wants at 360 packets/s: 18 packets in 50 ms.
+        let expected = 1e6 / Rules::REFERENCE * 0.05;
+        close(Rules::default().wanted_delay(1e6 / Rules::REFERENCE), 0.01);
+        close(share(&newcomer(&[49.0, 51.0], &[90.0], &[60.0]), 40.0).unwrap(), expected);
+        // A queue that passed.
+        close(share(&newcomer(&[90.0], &[], &[49.0, 51.0]), 40.0).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_first_period_counts_whatever_the_window() {
+        assert_eq!(share(&newcomer(&[], &[50.0, 90.0], &[60.0]), 40.0), share(&newcomer(&[50.0], &[], &[60.0]), 40.0));
+        assert!(share(&newcomer(&[], &[50.0], &[60.0]), 40.0).is_some());
+    }
+
+    #[test]
+    fn without_a_queue_nothing_is_known() {
+        assert_eq!(share(&newcomer(&[40.4], &[], &[60.0]), 40.0), None, ".4 ms are noise");
+        assert_eq!(share(&newcomer(&[40.0], &[], &[60.0]), 41.0), None);
+        assert_eq!(share(&newcomer(&[], &[], &[60.0]), 40.0), None);
+        assert_eq!(share(&newcomer(&[50.0], &[], &[]), 40.0), None);
+    }
+
+    #[test]
+    fn drains_do_not_count() {
+        let mut drained = newcomer(&[50.0], &[], &[50.0]);
+        drained.end_period(&Rules::default(), 0, ms(50.0), Some(ms(40.0)), true);
+        assert_eq!(share(&drained, 40.0), share(&newcomer(&[50.0], &[], &[50.0]), 40.0));
+    }
+
+    #[test]
+    fn it_belongs_after_a_second_and_five_round_trips() {
+        let mut newcomer = newcomer(&[50.0], &[], &[50.0]);
+        let mut after = |time: f64| {
+            newcomer.end_period(&Rules::default(), ms(time), ms(50.0), None, false);
+            share(&newcomer, 40.0).is_some()
+        };
+        assert!(after(1250.0) && !after(1251.0));
+    }
+
+    #[test]
+    fn slow_start_begins_anew() {
+        let rules = Rules::default();
+        let mut again = newcomer(&[50.0], &[], &[42.0]);
+        again.arrives(&rules, Some(ms(50.0)), 2.0);
+        assert_eq!(share(&again, 40.0), None);
+        again.end_period(&rules, ms(60_000.0), ms(50.0), Some(ms(50.0)), false);
+        assert_eq!(share(&again, 40.0), share(&newcomer(&[50.0], &[], &[50.0]), 40.0));
+    }
+}
