@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn it_belongs_after_a_second_and_five_round_trips() {
+    fn a_second_and_five_round_trips_later_it_is_none() {
         let mut newcomer = newcomer(&[50.0], &[], &[50.0]);
         let mut after = |time: f64| {
             newcomer.end_period(&Rules::default(), ms(time), ms(50.0), None, false);
             share(&newcomer, 40.0).is_some()
         };
-        assert!(after(1250.0) && !after(1251.0));
+        assert!(after(1250.0) && !after(1251.0), "1 s and 5 x 50 ms");
     }
 
     #[test]

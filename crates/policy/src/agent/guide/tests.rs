@@ -295,3 +295,13 @@ fn a_drain_that_shows_nothing_new_leaves_a_newcomer_alone() {
     assert_eq!(flow.guide.base(), ms(50.0));
     assert!(held.iter().all(|verdict| !matches!(verdict, Verdict::Hold(window) if *window < 50.0)), "{held:?}");
 }
+
+#[test]
+fn after_a_timeout_a_newcomer_knows_nothing_of_the_time_before() {
+    let mut flow = newcomer();
+    let share = |flow: &Flow| flow.guide.newcomer.share(&flow.guide.rules, ms(BASE));
+    assert!(share(&flow).is_some());
+    flow.guide.on_timeout();
+    flow.period(50.0);
+    assert_eq!(share(&flow), None);
+}
