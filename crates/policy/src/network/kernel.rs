@@ -14,13 +14,43 @@ pub(super) const BLOCK: usize = 8;
 /// Outputs are padded to a multiple of the widest vector.
 const LANES: usize = 16;
 
+/// Numbers that begin where a cache line does, so that no vector of them is in two.
+#[derive(Debug)]
+struct Aligned {
+    numbers: Vec<f32>,
+    start: usize,
+}
+
+impl Aligned {
+    /// Bytes of a cache line and of the widest vector.
+    const LINE: usize = 4 * LANES;
+
+    fn new(numbers: &[f32]) -> Self {
+        let mut aligned = Vec::<f32>::with_capacity(numbers.len() + LANES);
+        let start = aligned.as_ptr().align_offset(Self::LINE).min(LANES);
+        aligned.resize(start, 0.0);
+        aligned.extend_from_slice(numbers);
+        Self { numbers: aligned, start }
+    }
+
+    fn get(&self) -> &[f32] {
+        &self.numbers[self.start..]
+    }
+}
+
+impl Clone for Aligned {
+    fn clone(&self) -> Self {
+        Self::new(self.get())
+    }
+}
+
 /// A layer in the order in which it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
     inputs: usize,
     padded: usize,
     /// Shape (inputs, padded): a row holds what one input contributes to every output.
-    weights: Vec<f32>,
+    weights: Aligned,
     bias: Vec<f32>,
     /// Bounds of each output: (0, ∞) rectifies, (-∞, 0) is the mirror image of that.
     low: Vec<f32>,
@@ -50,7 +80,7 @@ impl Packed {
         if activation.is_some() {
             high[rectified..].fill(0.0);
         }
-        Self { inputs, padded, weights, bias, low, high }
+        Self { inputs, padded, weights: Aligned::new(&weights), bias, low, high }
     }
 
     /// Outputs with their padding.
@@ -77,7 +107,7 @@ impl Packed {
                 sums[b][v] = S::f32s::from_slice(simd, bias);
             }
         }
-        for (i, row) in self.weights.chunks_exact(self.padded).enumerate() {
+        for (i, row) in self.weights.get().chunks_exact(self.padded).enumerate() {
             let row = &row[first..][..V * lanes];
             let mut weights = [S::f32s::splat(simd, 0.0); V];
             for v in 0..V {
@@ -105,14 +135,30 @@ impl Packed {
 
     #[inline(always)]
     fn apply<S: Simd, const B: usize, const V: usize>(&self, simd: S, x: &[f32], stride: usize, y: &mut [f32]) {
-        let lanes = S::f32s::LEN;
-        let whole = self.padded / (V * lanes) * (V * lanes);
-        for first in (0..whole).step_by(V * lanes) {
+        let mut first = self.tiles::<S, B, V>(simd, 0, x, stride, y);
+        if V > 4 {
+            // One vector alone waits for each of its sums.
+            first = self.tiles::<S, B, 4>(simd, first, x, stride, y);
+        }
+        self.tiles::<S, B, 1>(simd, first, x, stride, y);
+    }
+
+    /// As many tiles as fit from an output on; returns the first output that is left.
+    #[inline(always)]
+    fn tiles<S: Simd, const B: usize, const V: usize>(
+        &self,
+        simd: S,
+        mut first: usize,
+        x: &[f32],
+        stride: usize,
+        y: &mut [f32],
+    ) -> usize {
+        let width = V * S::f32s::LEN;
+        while first + width <= self.padded {
             self.tile::<S, B, V>(simd, first, x, stride, y);
+            first += width;
         }
-        for first in (whole..self.padded).step_by(lanes) {
-            self.tile::<S, B, 1>(simd, first, x, stride, y);
-        }
+        first
     }
 }
 
