@@ -71,29 +71,30 @@ impl Event {
 
 /// Scheduled events, earliest first; among equal times, the one scheduled first.
 ///
-/// Events of the present two milliseconds and before are in a four-ary heap of 128-bit keys: time (64 bits), order of
-/// scheduling (40 bits), event (24 bits). Later ones wait unsorted in a timing wheel with a slot for every two milliseconds
-/// (hashed, as in Varghese and Lauck 1987), so that the deadlines of a thousand flows, most of which are put off before
-/// they come, neither deepen the heap nor are sorted in vain.
+/// Events have 128-bit keys: time (64 bits), order of scheduling (40 bits), event (24 bits). Those of the present two
+/// milliseconds and before are in a sorted list: most of the time there are few, and less is compared and moved than in a
+/// heap. Later ones wait unsorted in a timing wheel with a slot for every two milliseconds (hashed, as in Varghese and
+/// Lauck 1987), so that the deadlines of a thousand flows, most of which are put off before they come, neither lengthen
+/// the list nor are sorted in vain.
 pub(crate) struct EventQueue {
-    heap: Vec<u128>,
+    /// The next events, the earliest last.
+    next: Vec<u128>,
     wheel: Vec<Vec<u128>>,
     /// Events in the wheel.
     waiting: usize,
-    /// The newest slot whose events have been moved to the heap, counted from time 0.
+    /// Slots from time 0 on whose events have been moved to the list.
     opened: u64,
     scheduled: u64,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
-        Self { heap: Vec::new(), wheel: vec![Vec::new(); Self::SLOTS], waiting: 0, opened: 0, scheduled: 0 }
+        Self { next: Vec::new(), wheel: vec![Vec::new(); Self::SLOTS], waiting: 0, opened: 0, scheduled: 0 }
     }
 }
 
 impl EventQueue {
     const EVENT_BITS: u32 = 24;
-    const ARITY: usize = 4;
     /// Length of a slot as a power of two in ns: about two milliseconds.
     const SLOT_BITS: u32 = 21;
     /// Slots of the wheel; events further away than one turn stay in their slot for another.
@@ -118,7 +119,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn push(&mut self, time: Nanos, event: Event) {
         let key = self.key(time, event);
-        if Self::slot(key) > self.opened {
+        if Self::slot(key) >= self.opened {
             self.wait(key);
         } else {
             self.insert(key);
@@ -128,32 +129,28 @@ impl EventQueue {
     /// The earliest event, left in place.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<(Nanos, Event)> {
-        if self.heap.is_empty() {
+        if self.next.is_empty() {
             self.open();
         }
-        let key = *self.heap.first()?;
+        let key = *self.next.last()?;
         Some(((key >> 64) as Nanos, Event::decode(key as u32 & ((1 << Self::EVENT_BITS) - 1))))
     }
 
     /// Removes the earliest event, which [`peek`](Self::peek) has returned.
     #[inline]
     pub(crate) fn pop(&mut self) {
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
-            self.sift_down(last);
-        }
+        self.next.pop();
     }
 
     /// Replaces the earliest event, which [`peek`](Self::peek) has returned, by the same event at a later time.
     #[inline]
     pub(crate) fn postpone(&mut self, time: Nanos, event: Event) {
         let key = self.key(time, event);
-        if Self::slot(key) > self.opened {
+        if Self::slot(key) >= self.opened {
             self.pop();
             self.wait(key);
         } else {
-            self.sift_down(key);
+            self.settle(self.next.len() - 1, key);
         }
     }
 
@@ -164,82 +161,50 @@ impl EventQueue {
         self.waiting += 1;
     }
 
-    /// Moves the events of the next slot that has any to the empty heap.
+    /// Moves the events of the next slot that has any to the empty list.
     fn open(&mut self) {
         let mut turn = Self::SLOTS;
-        while self.heap.is_empty() && self.waiting > 0 {
+        while self.next.is_empty() && self.waiting > 0 {
             if turn == 0 {
                 // Nothing for a whole turn: go straight to the earliest event.
                 let earliest = self.wheel.iter().flatten().map(|key| Self::slot(*key)).min();
-                self.opened = earliest.map_or(self.opened, |slot| slot - 1);
+                self.opened = earliest.unwrap_or(self.opened);
                 turn = Self::SLOTS;
             }
             turn -= 1;
-            self.opened += 1;
             self.open_slot(self.opened as usize % Self::SLOTS);
+            self.opened += 1;
         }
     }
 
-    /// Moves the events of a slot to the heap, but for those of later turns.
+    /// Moves the events of a slot to the empty list, but for those of later turns.
     #[inline]
     fn open_slot(&mut self, index: usize) {
         if self.wheel[index].is_empty() {
             return;
         }
-        let mut keys = std::mem::take(&mut self.wheel[index]);
-        keys.retain(|key| {
-            let later = Self::slot(*key) > self.opened;
-            if !later {
-                self.waiting -= 1;
-                self.insert(*key);
-            }
-            later
-        });
-        self.wheel[index] = keys;
+        let present = |key: &mut u128| Self::slot(*key) == self.opened;
+        self.next.extend(self.wheel[index].extract_if(.., present));
+        self.waiting -= self.next.len();
+        self.next.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// Puts a key into the heap.
+    /// Puts a key into the list.
     #[inline]
     fn insert(&mut self, key: u128) {
-        let mut hole = self.heap.len();
-        self.heap.push(key);
-        while hole > 0 {
-            let parent = (hole - 1) / Self::ARITY;
-            if self.heap[parent] <= key {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = key;
+        self.next.push(key);
+        self.settle(self.next.len() - 1, key);
     }
 
-    /// Lets `key` sink from the root, which it replaces.
+    /// Puts a key where it belongs in the list up to `hole`, whose content may be overwritten.
     #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let heap = &mut self.heap[..];
-        let mut hole = 0;
-        loop {
-            let first = hole * Self::ARITY + 1;
-            if first >= heap.len() {
-                break;
-            }
-            let end = (first + Self::ARITY).min(heap.len());
-            let mut child = first;
-            let mut smallest = heap[first];
-            for (i, &candidate) in heap[first + 1..end].iter().enumerate() {
-                if candidate < smallest {
-                    child = first + 1 + i;
-                    smallest = candidate;
-                }
-            }
-            if key <= smallest {
-                break;
-            }
-            heap[hole] = smallest;
-            hole = child;
+    fn settle(&mut self, mut hole: usize, key: u128) {
+        let list = &mut self.next[..=hole];
+        while hole > 0 && list[hole - 1] < key {
+            list[hole] = list[hole - 1];
+            hole -= 1;
         }
-        heap[hole] = key;
+        list[hole] = key;
     }
 }
 
