@@ -143,6 +143,8 @@ impl<C: Controller> Simulation<C> {
             if let Event::Pipe(pipe) = event {
                 let (end, packet) = self.network.arrive(pipe);
                 self.on_arrival(end, packet);
+            } else if let Event::Pace(flow) = event {
+                self.flows[flow as usize].on_pace(&mut self.network);
             } else if let Some(flow) = self.on_event(event) {
                 return Stop::Decision(flow);
             }
@@ -178,7 +180,6 @@ impl<C: Controller> Simulation<C> {
         self.network.events.pop();
         let network = &mut self.network;
         match event {
-            Event::Pace(flow) => self.flows[flow as usize].on_pace(network),
             Event::Deadline(flow) => self.flows[flow as usize].on_deadline(network),
             Event::Controller(flow) => self.flows[flow as usize].on_controller_timer(network),
             Event::Source(flow) => self.flows[flow as usize].on_source(network),
@@ -198,7 +199,7 @@ impl<C: Controller> Simulation<C> {
                     return Some(index as usize);
                 }
             }
-            Event::Pipe(_) | Event::Stray => unreachable!("handled above"),
+            Event::Pipe(_) | Event::Pace(_) | Event::Stray => unreachable!("handled above"),
         }
         None
     }

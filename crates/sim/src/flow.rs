@@ -217,31 +217,46 @@ impl<C: Controller> Flow<C> {
         if !self.active {
             return;
         }
+        if let Some(time) = self.send_all(network)
+            && self.pace_armed != time
+        {
+            self.pace_armed = time;
+            network.events.push(time, Event::Pace(self.index));
+        }
+        self.arm_deadline(network);
+        self.arm_controller(network);
+    }
+
+    /// Sends what may be sent; returns when pacing allows the next packet, if it is pacing that holds it back.
+    #[inline]
+    fn send_all(&mut self, network: &mut Network) -> Option<Nanos> {
         self.sender.refresh();
         loop {
             match self.sender.next_packet(network.now, &mut self.source) {
                 Ok(transmission) => self.send(network, transmission),
-                Err(Blocked::Pacing(time)) => {
-                    if self.pace_armed != time {
-                        self.pace_armed = time;
-                        network.events.push(time, Event::Pace(self.index));
-                    }
-                    break;
-                }
-                Err(Blocked::Window) => break,
+                Err(Blocked::Pacing(time)) => return Some(time),
+                Err(Blocked::Window) => return None,
                 Err(Blocked::Application) => {
                     if self.source.is_sized() && self.sender.is_idle() {
                         self.stop(network.now);
                     }
-                    break;
+                    return None;
                 }
             }
         }
+    }
+
+    #[inline]
+    fn arm_deadline(&mut self, network: &mut Network) {
         let deadline = self.sender.deadline();
         if deadline < self.deadline_armed {
             self.deadline_armed = deadline;
             network.events.push(deadline, Event::Deadline(self.index));
         }
+    }
+
+    #[inline]
+    fn arm_controller(&mut self, network: &mut Network) {
         if let Some(time) = self.sender.cc.next_timer()
             && time != self.controller_armed
         {
@@ -410,12 +425,25 @@ impl<C: Controller> Flow<C> {
         slot.in_flight = self.sender.in_flight() as f32;
     }
 
-    /// Pacing lets the flow send again, unless the event is stale.
+    /// Pacing lets the flow send again, unless the event is stale; it is the present one, and taken off the queue.
+    #[inline]
     pub(crate) fn on_pace(&mut self, network: &mut Network) {
-        if self.pace_armed == network.now {
-            self.pace_armed = NEVER;
-            self.pump(network);
+        if self.pace_armed != network.now || !self.active {
+            network.events.pop();
+            return;
         }
+        let was_idle = self.sender.in_flight() == 0;
+        self.pace_armed = self.send_all(network).unwrap_or(NEVER);
+        if self.pace_armed == NEVER {
+            network.events.pop();
+        } else {
+            network.events.postpone(self.pace_armed, Event::Pace(self.index));
+        }
+        // A deadline that is armed sending only puts off.
+        if was_idle {
+            self.arm_deadline(network);
+        }
+        self.arm_controller(network);
     }
 
     /// The armed deadline has come, but what has happened since has put it off: the new one, now armed.
