@@ -50,11 +50,35 @@ pub(crate) enum Offer {
     Gone,
 }
 
-/// Occupancy of a virtual drop-tail queue.
+/// Occupancy of a virtual drop-tail queue. It may count packets that wait no longer: they are forgotten many at a time,
+/// or when room is needed.
 #[derive(Default)]
 struct Fifo {
     waiting: VecDeque<Waiting>,
     bytes: u64,
+}
+
+impl Fifo {
+    /// Packets that are forgotten together. How many transmissions have begun since the last arrival is hard for the
+    /// processor to guess; that there are not yet so many is easy.
+    const TOGETHER: usize = 64;
+
+    #[inline]
+    fn push(&mut self, packet: Waiting) {
+        self.waiting.push_back(packet);
+        self.bytes += u64::from(packet.size);
+    }
+
+    #[inline]
+    fn has_room(&self, limit: Limit, size: u32) -> bool {
+        limit.allows(self.waiting.len() + 1, self.bytes + u64::from(size))
+    }
+
+    /// Whether so many packets wait no longer.
+    #[inline]
+    fn is_overdue(&self, now: Nanos) -> bool {
+        self.waiting.get(Self::TOGETHER - 1).is_some_and(|packet| packet.start <= now)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -170,22 +194,30 @@ impl<P: Packet + Copy> Link<P> {
 
     #[inline]
     fn offer_virtual(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
-        self.release(now, books);
         let size = packet.size();
         let start = self.server.begin(now.max(self.free_at));
         if start > now {
-            let Buffer::Virtual(fifo) = &mut self.buffer else { unreachable!("checked by the caller") };
-            if !self.limit.allows(fifo.waiting.len() + 1, fifo.bytes + u64::from(size)) {
-                self.drop_one(now, packet, books);
-                return Offer::Gone;
+            let limit = self.limit;
+            if self.fifo().is_overdue(now) || !self.fifo().has_room(limit, size) {
+                self.release(now, books);
+                if !self.fifo().has_room(limit, size) {
+                    self.drop_one(now, packet, books);
+                    return Offer::Gone;
+                }
             }
-            fifo.waiting.push_back(Waiting { start, enqueued_at: now, size });
-            fifo.bytes += u64::from(size);
+            self.fifo().push(Waiting { start, enqueued_at: now, size });
         } else {
+            self.release(now, books);
             self.count_service(start, 0, size, books);
         }
         self.free_at = self.server.finish(start, size);
         Offer::Departs(self.free_at)
+    }
+
+    #[inline]
+    fn fifo(&mut self) -> &mut Fifo {
+        let Buffer::Virtual(fifo) = &mut self.buffer else { unreachable!("checked by the caller") };
+        fifo
     }
 
     /// Forgets the packets of a virtual queue whose transmission has begun by `now`.

@@ -14,8 +14,9 @@ pub(crate) enum State {
     Lost,
 }
 
-/// A packet that was sent.
+/// A packet that was sent; as long as a cache line, and in one.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Sent {
     pub(crate) stamp: SendStamp,
     pub(crate) segment: u32,
