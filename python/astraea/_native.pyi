@@ -23,8 +23,8 @@ __all__ = [
     "read_trace",
     "schemes",
     "simulate",
-    "steady_law",
     "steady_states",
+    "steady_step",
 ]
 
 __version__: str
@@ -136,8 +136,9 @@ def steady_states(form_name: str, flows: ArrayLike) -> NDArray[np.float32]:
     ValueError with one line if there is no such form or the shape is another.
     """
 
-def steady_law(flows: ArrayLike) -> NDArray[np.float64]:
-    """The guided form's law for flows at rest (see `steady_states`): relative change of the window in a round trip.
+def steady_step(flows: ArrayLike, network: ArrayLike) -> NDArray[np.float64]:
+    """The guided form's law and network together, for flows at rest (see `steady_states`): relative change of the window in
+    a round trip. `network` is what the network's answers change, one for each flow; with zeros the steps are the law's.
 
     The law hurries on a path that keeps showing no queue, which is not counted: flows at rest have one.
     """

@@ -57,6 +57,8 @@ fn rules(r: &Rules) -> intf::Rules {
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
         gain: q24(r.gain),
         up: q24(r.up),
+        left: q24(r.left),
+        random: q24(r.random),
         down: q24(r.down),
         loss: q24(r.loss),
         loss_most: q24(r.loss_most),

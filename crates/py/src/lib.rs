@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::simulate::{Cancel, bench, check, simulate};
     #[pymodule_export]
-    use super::steady::{steady_law, steady_states};
+    use super::steady::{steady_states, steady_step};
     #[pymodule_export]
     use super::table::RemyTable;
     #[pymodule_export]

@@ -1,10 +1,10 @@
-//! What policies see of flows at rest, and what the law says to them.
+//! What policies see of flows at rest, and what law and network make of it.
 
 // Python hands over arguments by value.
 #![allow(clippy::needless_pass_by_value)]
 
 use astraea_policy::{Rules, Steady};
-use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike2, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike1, PyArrayLike2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::job::value_error;
@@ -32,12 +32,21 @@ pub(crate) fn steady_states<'py>(
     PyArray1::from_vec(py, states).reshape([flows.len(), form.inputs()])
 }
 
-/// The law's steps for flows at rest.
+/// The steps of law and network together for flows at rest; `network`: what its answers change, as relative changes.
 #[pyfunction]
-pub(crate) fn steady_law<'py>(py: Python<'py>, flows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn steady_step<'py>(
+    py: Python<'py>,
+    flows: &Bound<'py, PyAny>,
+    network: PyArrayLike1<'py, f64, AllowTypeChange>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let flows = read(flows)?;
+    let network = network.as_array();
+    if network.len() != flows.len() {
+        return Err(value_error(format!("network: expected {} numbers, one for each flow", flows.len())));
+    }
     let rules = Rules::default();
-    Ok(PyArray1::from_vec(py, flows.iter().map(|flow| flow.law(&rules)).collect()))
+    let steps = flows.iter().zip(network).map(|(flow, network)| rules.step(flow.law(&rules), *network, flow.loss));
+    Ok(PyArray1::from_vec(py, steps.collect()))
 }
 
 fn read(flows: &Bound<'_, PyAny>) -> PyResult<Vec<Steady>> {

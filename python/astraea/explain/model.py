@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from astraea import models
 from astraea.errors import UserError
-from astraea.explain.steady import Floats, Situation, law, states
+from astraea.explain.steady import Floats, Situation, states, step
 from astraea.learn.forms import FORMS, FormName
 
 Layers = Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
@@ -71,7 +71,7 @@ class Model:
         action = self.action(at)
         if self.form == "paper":  # equation 3
             return np.sign(action) * np.log1p(self.alpha * np.abs(action))
-        return law(self.form, at) + self.alpha * action
+        return step(self.form, at, self.alpha * action)
 
 
 def of(policy: Policy, name: str) -> Model:

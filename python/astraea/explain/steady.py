@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from astraea import _native
 from astraea.learn.forms import FormName
@@ -59,16 +59,17 @@ def states(form: FormName, at: Situation) -> States:
     return _native.steady_states(form, _table(at)).reshape(*at.shape, -1)
 
 
-def law(form: FormName, at: Situation) -> Floats:
-    """What is added to the policy's answer: relative change of the window in a period, shape `at.shape`.
+def step(form: FormName, at: Situation, answer: ArrayLike) -> Floats:
+    """What the policy's answer, as a relative change of the window, becomes of it in a period, shape `at.shape`.
 
-    The guided form's: 0.1 e within -0.1 and 0.025, where e is the share by which the own backlog, rate x queueing
-    delay, is below the wanted one, 10 packets at 2777 packets/s and growing with the root of the rate, less 30 times
-    the share of packets lost, at most 0.6.
+    In the guided form a law is added: 0.1 e within -0.1 and 0.025, where e is the share by which the own backlog, rate x
+    queueing delay, is below the wanted one, 10 packets at 2777 packets/s and growing with the root of the rate, less 30
+    times the share of packets lost, at most 0.6. Where the law asks for more, a quarter of that is left at least.
     """
+    answers = np.broadcast_to(np.asarray(answer, dtype=float), at.shape)
     if form != "guided":
-        return np.zeros(at.shape)
-    return _native.steady_law(_table(at)).reshape(at.shape)
+        return answers
+    return _native.steady_step(_table(at), answers.ravel()).reshape(at.shape)
 
 
 def _table(at: Situation) -> Floats:

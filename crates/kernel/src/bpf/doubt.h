@@ -5,10 +5,13 @@
 
 #include "law.h"
 
+/* Round-trip times that are not told apart. */
+#define NOISE (MS / 5)
+
 /* The longest round-trip time that counts as this base. */
 static inline u64 near(u64 base)
 {
-	return base + base / 50 + MS / 5;
+	return base + base / 50 + NOISE;
 }
 
 static inline u64 doubt_patience(const struct doubt *d, const struct rules *r)

@@ -55,6 +55,8 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 	d->own = delay_of(less(d->hold, product), s->rate);
 	d->low = 0;
 	d->high = 0;
+	d->spread = 0;
+	d->lossy = s->loss > r->doubtful;
 }
 
 /* Queueing delay that it left. */
@@ -65,7 +67,7 @@ static inline u64 drain_left(const struct drain *d, u64 base)
 
 static inline bool drain_emptied(const struct drain *d, u64 base)
 {
-	return drain_left(d, base) < max(3 * d->before / 10, MS);
+	return drain_left(d, base) < max(3 * d->before / 10, min(d->wanted / 4, (u64)MS));
 }
 
 /* Whether, as a test, it has found that nobody else fills the queue. */
@@ -82,13 +84,15 @@ static inline bool drain_left_all(const struct drain *d, const struct rules *r, 
 
 static inline bool drain_shows_longer_path(const struct drain *d, u64 base)
 {
-	u64 left = drain_left(d, base);
+	u64 left = drain_left(d, base), noise = d->lossy ? 0 : 3 * d->spread / 10;
 
-	return 10 * left > 9 * d->before && less(d->high, d->low) < left / 100 + 3 * MS / 10;
+	return 10 * left > less(9 * d->before, min(10 * noise, 2 * d->before)) &&
+	       less(d->high, d->low) < left / 100 + 3 * MS / 10 + noise;
 }
 
-static inline enum stage drain_end_period(struct drain *d, u64 now, u64 low, u64 base)
+static inline enum stage drain_end_period(struct drain *d, u64 now, u64 low, u64 spread, u64 base)
 {
+	d->spread = max(d->spread, spread);
 	if (now < d->until)
 		return STAGE_HOLDING;
 	if (low) {

@@ -65,6 +65,8 @@ struct drain {
 	__u64 own;		/* queueing delay that this flow itself keeps up during a test */
 	__u64 low;
 	__u64 high;
+	__u64 spread;
+	__u64 lossy;
 };
 
 /* CUBIC (RFC 9438), windows in Q20; an epoch that starts at 0 has not begun. */
@@ -149,6 +151,7 @@ struct guide {
 	__u32 failures;
 	__u64 base;		/* 0: no sample */
 	__u64 touched;
+	__u64 room;		/* 0: not known */
 	__s64 average;
 	__u64 last_drain;
 	__u64 undisturbed_drain;	/* that and the average when the drain under way began */

@@ -13,7 +13,10 @@ enum verdict { VERDICT_FOLLOW, VERDICT_HOLD, VERDICT_LEAVE };
 
 static inline void guide_on_sample(struct guide *g, u64 now, u64 rtt)
 {
-	if (!g->base || rtt <= near(g->base))
+	/* The queue may be shorter than what is near. */
+	u64 longest = g->room ? min(near(g->base), g->base + g->room + NOISE) : near(g->base);
+
+	if (!g->base || rtt <= longest)
 		g->touched = now;
 	g->base = g->base ? min(g->base, rtt) : rtt;
 }
@@ -163,6 +166,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	r = &p->rules;
 	s = &a->signals;
 	g = &a->guide;
+	g->room = wanted_delay(r, s->rate) / 4;
 	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
 	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
@@ -187,7 +191,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 			return guide_drain(g, r, CAUSE_TEST, e, s, hold);
 		return VERDICT_LEAVE;
 	}
-	switch (drain_end_period(&g->drain, e->now, e->low, g->base)) {
+	switch (drain_end_period(&g->drain, e->now, e->low, s->spread, g->base)) {
 	case STAGE_HOLDING:
 		return VERDICT_LEAVE;
 	case STAGE_AWAITING:

@@ -48,6 +48,10 @@ pub(super) struct Drain {
     /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
     pub(super) low: Nanos,
     high: Nanos,
+    /// Largest spread of the round-trip times of a period in s.
+    spread: f64,
+    /// Whether packets were lost: a full queue may be what stays.
+    lossy: bool,
 }
 
 /// Where a drain stands.
@@ -111,11 +115,14 @@ impl Drain {
             own: (hold - product).max(0.0) / signals.rate.max(1.0),
             low: Nanos::MAX,
             high: 0,
+            spread: 0.0,
+            lossy: signals.loss > rules.drain.doubtful,
         }
     }
 
-    /// A period has ended with this smallest round-trip time, for a base in ns.
-    pub(super) fn end_period(&mut self, now: Nanos, low: Option<Nanos>, base: Nanos) -> Stage {
+    /// A period has ended with this smallest round-trip time and spread (s), for a base in ns.
+    pub(super) fn end_period(&mut self, now: Nanos, low: Option<Nanos>, spread: f64, base: Nanos) -> Stage {
+        self.spread = self.spread.max(spread);
         if now < self.until {
             return Stage::Holding;
         }
@@ -136,9 +143,9 @@ impl Drain {
         if self.low == Nanos::MAX { 0.0 } else { self.low.saturating_sub(base) as f64 / 1e9 }
     }
 
-    /// Whether it has emptied the queue.
+    /// Whether it has emptied the queue: what is left is little of it, or too little to be one at this rate.
     pub(super) fn emptied(&self, base: Nanos) -> bool {
-        self.left(base) < (0.3 * self.before).max(0.001)
+        self.left(base) < (0.3 * self.before).max((0.25 * self.wanted).min(0.001))
     }
 
     /// Whether, as a test, it has found that nobody else fills the queue: but for what this flow kept up itself little is
@@ -152,11 +159,14 @@ impl Drain {
         self.left(base) > rules.neighbour.stayed * self.before
     }
 
-    /// Whether it left the round trips as they were and all alike: the path itself is longer.
+    /// Whether it left the round trips as they were and all alike, but for noise: the path itself is longer, or does not let
+    /// acknowledgements of this rate through as fast as the first ones.
     pub(super) fn shows_longer_path(&self, base: Nanos) -> bool {
         let left = self.left(base);
         let range = self.high.saturating_sub(self.low) as f64 / 1e9;
-        left > 0.9 * self.before && range < 0.01 * left + 0.0003
+        // The smallest of a period varies less than they do.
+        let noise = if self.lossy { 0.0 } else { 0.3 * self.spread };
+        left > 0.9 * self.before - noise.min(0.2 * self.before) && range < 0.01 * left + 0.0003 + noise
     }
 }
 
@@ -175,7 +185,7 @@ mod tests {
 
     /// The stages at these times after its begin and smallest round-trip times (both ms).
     fn stages(drain: &mut Drain, periods: &[(f64, f64)]) -> Vec<Stage> {
-        periods.iter().map(|(at, low)| drain.end_period(ms(1000.0 + at), Some(ms(*low)), ms(BASE))).collect()
+        periods.iter().map(|(at, low)| drain.end_period(ms(1000.0 + at), Some(ms(*low)), 0.0, ms(BASE))).collect()
     }
 
     #[test]
@@ -274,8 +284,41 @@ mod tests {
         assert!(!longer([48.9, 48.9]), "more than a tenth was drained");
         let mut silent = drain(Cause::Rise, 2000.0);
         // Given up at 250 ms at the latest otherwise.
-        assert_eq!(silent.end_period(ms(3249.0), None, ms(BASE)), Stage::Watching, "for 2 s");
-        assert_eq!(silent.end_period(ms(3250.0), None, ms(BASE)), Stage::Over);
+        assert_eq!(silent.end_period(ms(3249.0), None, 0.0, ms(BASE)), Stage::Watching, "for 2 s");
+        assert_eq!(silent.end_period(ms(3250.0), None, 0.0, ms(BASE)), Stage::Over);
         assert!(!silent.shows_longer_path(ms(BASE)));
+    }
+
+    #[test]
+    fn noise_does_not_hide_a_longer_path() {
+        let longer = |spread: f64, lows: [f64; 2]| {
+            let mut drain = drain(Cause::Tick, 2000.0);
+            drain.end_period(ms(1100.0), Some(ms(lows[0])), spread / 1e3, ms(BASE));
+            drain.end_period(ms(1130.0), Some(ms(lows[1])), 0.0, ms(BASE));
+            drain.shows_longer_path(ms(BASE))
+        };
+        // Three tenths of 2 ms are .6 ms: 8.4 of 10 ms, and a range of about 1 ms.
+        assert!(longer(2.0, [48.5, 49.4]));
+        assert!(!longer(2.0, [48.3, 48.3]) && !longer(2.0, [48.5, 49.6]) && !longer(0.0, [48.5, 48.5]));
+        // However much there is, .3 of the queue drained is no noise.
+        assert!(longer(20.0, [47.1, 47.1]) && !longer(20.0, [46.9, 46.9]));
+        // Nor is what a full queue leaves.
+        let mut full = Drain { lossy: true, ..drain(Cause::Tick, 2000.0) };
+        full.end_period(ms(1100.0), Some(ms(48.5)), 0.002, ms(BASE));
+        assert!(!full.shows_longer_path(ms(BASE)));
+    }
+
+    #[test]
+    fn a_millisecond_is_a_queue_where_the_law_wants_less() {
+        let emptied = |rate: f64, low: f64| {
+            let mut drain = drain(Cause::Tick, rate);
+            drain.before = 0.001;
+            stages(&mut drain, &[(130.0, low)]);
+            drain.emptied(ms(BASE))
+        };
+        assert!(emptied(2000.0, BASE + 0.99));
+        // At 40 000 packets/s the law wants .95 ms, and a quarter of that is .24.
+        assert!(emptied(40_000.0, BASE + 0.29), "three tenths of what there was");
+        assert!(!emptied(40_000.0, BASE + 0.31));
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Guide {
     /// Base round-trip time in ns, and when a sample last came near it.
     base: Nanos,
     touched: Nanos,
+    /// How far above the base at most, in ns beyond noise, a sample comes near it: the queue may be shorter than [`near`].
+    room: Nanos,
     /// Average queueing delay in s.
     average: f64,
     last_drain: Nanos,
@@ -72,9 +74,12 @@ pub(super) struct Ended {
     pub(super) window: f64,
 }
 
+/// Round-trip times in ns that are not told apart.
+const NOISE: Nanos = MILLISECOND / 5;
+
 /// The longest round-trip time in ns that counts as this base: it is a fiftieth and .2 ms longer.
 pub(super) fn near(base: Nanos) -> Nanos {
-    base.saturating_add(base / 50).saturating_add(MILLISECOND / 5)
+    base.saturating_add(base / 50).saturating_add(NOISE)
 }
 
 impl Guide {
@@ -90,6 +95,7 @@ impl Guide {
             newcomer: Newcomer::default(),
             base: Nanos::MAX,
             touched: 0,
+            room: Nanos::MAX,
             average: 0.0,
             last_drain: 0,
             undisturbed: (0, 0.0),
@@ -114,7 +120,8 @@ impl Guide {
 
     /// Takes a sample of the round-trip time.
     pub(super) fn on_sample(&mut self, now: Nanos, rtt: Nanos) {
-        if rtt <= near(self.base) {
+        let longest = self.base.saturating_add(self.room).saturating_add(NOISE);
+        if rtt <= near(self.base).min(longest) {
             self.touched = now;
         }
         self.base = self.base.min(rtt);
@@ -129,6 +136,7 @@ impl Guide {
     pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
         let Ended { now, length, low, srtt, window } = *ended;
         let seconds = length as f64 / 1e9;
+        self.room = (0.25e9 * self.rules.wanted_delay(signals.rate)) as Nanos;
         let rise = signals.queue - self.average;
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
@@ -142,7 +150,7 @@ impl Guide {
         let struck = self.tick.strikes(self.rules.drain.tick, now);
         match &mut self.mode {
             Mode::Follow => self.follow(ended, signals, rise, struck),
-            Mode::Drain(drain, _) => match drain.end_period(now, low, self.base) {
+            Mode::Drain(drain, _) => match drain.end_period(now, low, signals.spread, self.base) {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
                 Stage::Watching => Verdict::Follow,

@@ -277,8 +277,14 @@ impl Agent {
 
     /// Carries out an action (clipped to -1..=1) on the window.
     pub fn act(&mut self, action: f64) {
-        let law = self.guide.as_ref().map_or(0.0, |guide| guide.step(&self.signals));
-        self.set_window(self.config.answered(self.cwnd, action, law, self.monitor.srtt()));
+        let (action, step) = match &self.guide {
+            Some(guide) => {
+                let network = self.config.alpha * action.clamp(-1.0, 1.0);
+                (0.0, self.config.rules.step(guide.step(&self.signals), network, self.signals.loss))
+            }
+            None => (action, 0.0),
+        };
+        self.set_window(self.config.answered(self.cwnd, action, step, self.monitor.srtt()));
         if self.config.form != Form::Paper {
             self.monitor.note_window(self.cwnd / self.mss);
         }

@@ -14,6 +14,10 @@ pub struct Rules {
     pub gain: f64,
     /// Largest relative step up, per round trip.
     pub up: f64,
+    /// Share of a step up that the network leaves of it at least …
+    pub left: f64,
+    /// … unless more than this share of the packets is lost, which is no accident.
+    pub random: f64,
     /// Largest relative step down, per round trip.
     pub down: f64,
     /// What a loss of one packet in one counts in the law's error …
@@ -131,6 +135,15 @@ impl Rules {
         (self.backlog * (rate / Self::REFERENCE).sqrt()).max(1e-3)
     }
 
+    /// The step of law and network together at a share of lost packets, as a relative change of the window per round trip.
+    ///
+    /// The network may slow growth down, but not end it where the law asks for more: a flow that it held back for its
+    /// rate and its random losses would leave the path empty.
+    pub fn step(&self, law: f64, network: f64, loss: f64) -> f64 {
+        let sum = law + network;
+        if law > 0.0 && loss <= self.random { sum.max(self.left * law) } else { sum }
+    }
+
     /// Queueing delay in s at which flows of a rate in packets/s (1 at least) have what the law wants.
     pub fn wanted_delay(&self, rate: f64) -> f64 {
         let rate = rate.max(1.0);
@@ -144,6 +157,8 @@ impl Default for Rules {
             backlog: 10.0,
             gain: 0.1,
             up: 0.025,
+            left: 0.25,
+            random: 0.02,
             down: 0.1,
             loss: 30.0,
             loss_most: 0.6,
@@ -194,6 +209,27 @@ impl Default for Rules {
                 lossy: 8.0,
                 per_loss: 0.25,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_slows_growth_down_and_does_not_end_it() {
+        let step = |law, network| Rules::default().step(law, network, 0.02);
+        assert_eq!([step(0.02, 0.01), step(0.02, -0.01), step(0.02, -0.015)], [0.03, 0.01, 0.02 - 0.015]);
+        assert_eq!([step(0.02, -0.04), step(0.0, -0.04), step(-0.02, 0.04)], [0.005, -0.04, 0.02]);
+        assert_eq!(Rules::default().step(0.02, -0.04, 0.021), -0.02, "many are lost");
+        // Neither more of the law nor more of the network asks for less.
+        let at = |index: i32| f64::from(index) / 1000.0;
+        for law in -100..100 {
+            for network in -40..40 {
+                let here = step(at(law), at(network));
+                assert!(step(at(law + 1), at(network)) >= here && step(at(law), at(network + 1)) >= here);
+            }
         }
     }
 }

@@ -305,3 +305,18 @@ fn after_a_timeout_a_newcomer_knows_nothing_of_the_time_before() {
     flow.period(50.0);
     assert_eq!(share(&flow), None);
 }
+
+#[test]
+fn a_queue_shorter_than_a_fiftieth_of_the_base_is_not_taken_for_it() {
+    // At 2000 packets/s the law wants 4.2 ms: a round trip may be 1.26 ms longer than the base and show it. A fiftieth of
+    // 100 ms and .2 are 2.2.
+    let unseen = |low: f64| {
+        let mut flow = Flow::new();
+        flow.guide.base = ms(100.0);
+        // The rate is known from the end of a period on.
+        flow.period(100.0);
+        flow.period(low);
+        flow.guide.touched != flow.now
+    };
+    assert!(unseen(101.3) && !unseen(101.2));
+}
