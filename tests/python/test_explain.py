@@ -83,7 +83,8 @@ def test_the_law_rests_at_the_wanted_backlog() -> None:
 
 def test_the_network_leaves_a_quarter_of_the_growth() -> None:
     at = Situation(2777 * 1448 * 8, 10 / 2777 * np.array([0.5, 0.5, 0.9, 1.5]))
-    np.testing.assert_allclose(step("guided", at, [-0.01, -0.04, 0.02, -0.04]), [0.015, 0.00625, 0.03, -0.09], atol=1e-12)
+    found = step("guided", at, [-0.01, -0.04, 0.02, -0.04])
+    np.testing.assert_allclose(found, [0.015, 0.00625, 0.03, -0.09], atol=1e-12)
 
 
 def test_states_keep_their_shape() -> None:
@@ -320,6 +321,5 @@ def test_certificate_of_what_is_shipped() -> None:
     found = certificate(model.load("astraea"))
     assert found["kind"] == "proof", found["signs"]["place"]
     assert found["pairs"]["violations"] == 0
-    assert found["grid"]["falls_with_delay"] == 1, found["grid"]["failures"]
-    # Fast flows that lose 1 or 2 % give way even without a queue: they rest at no delay (the card's known weaknesses).
-    assert found["grid"]["rest_falls_with_throughput"] > 0.9, found["grid"]["failures"]
+    # Flows of every throughput, loss and spread of the grid: what the proof leaves open holds there.
+    assert found["grid"]["all"] == 1, found["grid"]["failures"]
