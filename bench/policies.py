@@ -21,6 +21,8 @@ neighbours       one flow beside 1, 2, 4 CUBIC and 1, 2, 4 BBR flows for 100 s, 
                  throughput / their mean, 10 trials; then the share of the link it has 5 to 25 s after they have left
 deep-buffers     the same beside 1 and 4 of them with a buffer of 4 BDP, where a test finds it harder to tell who
                  fills the queue; 5 trials, no targets
+small-buffers    2, 5 and 9 flows that start 2 s apart and last 40 s, on six links of 30 to 300 Mbit/s and 6 to 24 ms
+                 with buffers of 9 to 40 kB; 3 trials, no targets
 short-flows      the shipped scenario (two long flows, a new one of 100 kB every second): utilization; 5 trials
 jitter           three-flows with ACKs delayed by up to 2 and 5 ms (ack-jitter): utilization; 5 trials
 loss             three-flows, and its first flow alone, with 1 % random loss: utilization; 5 trials

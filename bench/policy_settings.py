@@ -213,6 +213,30 @@ def deep_buffers(offset: int) -> Iterator[Setting]:
             yield from _trials("deep-buffers", f"{count} {other}", {**raw, "link": {"bottleneck": link}}, 5, offset)
 
 
+SMALL = (
+    ("30Mbps", "10ms", "9kB"),
+    ("50Mbps", "5ms", "12kB"),
+    ("88Mbps", "7ms", "23kB"),
+    ("120Mbps", "12ms", "40kB"),
+    ("200Mbps", "4ms", "30kB"),
+    ("300Mbps", "3ms", "25kB"),
+)
+"""Rate, one-way delay and buffer of links that hold less than flows want to keep in the queue."""
+
+
+def small_buffers(offset: int) -> Iterator[Setting]:
+    for rate, delay, buffer in SMALL:
+        for count in (2, 5, 9):
+            raw = shipped(
+                "three-flows",
+                link__bottleneck={"rate": rate, "delay": delay, "buffer": buffer},
+                flow__count=count,
+                flow__start={"every": "2s", "jitter": "30ms"},
+                flow__duration="40s",
+            )
+            yield from _trials("small-buffers", f"{count} at {rate}", raw, 3, offset)
+
+
 def short_flows(offset: int) -> Iterator[Setting]:
     yield from _trials("short-flows", "", shipped("short-flows"), 5, offset)
 
@@ -246,6 +270,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
     "many": many,
     "neighbours": neighbours,
     "deep-buffers": deep_buffers,
+    "small-buffers": small_buffers,
     "short-flows": short_flows,
     "jitter": jitter,
     "loss": loss,
