@@ -238,8 +238,8 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 
 			step += law;
 			/* The network may slow growth down, but not end it, unless many packets are lost. */
-			if (law > 0 && a->signals.loss <= p->rules.random)
-				step = max(step, mul_q24(p->rules.left, law));
+			if (law > 0 && a->signals.loss <= p->rules.random_loss)
+				step = max(step, mul_q24(p->rules.growth_left, law));
 		}
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
 		/* A window that is not used says nothing about the path, so it does not grow. */

@@ -61,8 +61,8 @@ struct rules {
 	__s64 per_reference;	/* 2^40 over the reference rate in packets/s */
 	__s64 gain;
 	__s64 up;
-	__s64 left;
-	__s64 random;
+	__s64 growth_left;
+	__s64 random_loss;
 	__s64 down;
 	__s64 loss;
 	__s64 loss_most;

@@ -75,10 +75,15 @@ impl AgentConfig {
         if self.form == Form::Paper {
             return action::scaled(window, action, self.alpha);
         }
+        self.stepped(window, law + self.alpha * action, srtt)
+    }
+
+    /// What a period's part of a step, as a relative change per round trip, makes of a window.
+    fn stepped(&self, window: f64, step: f64, srtt: Nanos) -> f64 {
         // A step is meant for a reference period; a longer round trip spreads it over its periods.
         let period = self.period as f64;
         let part = (period / Self::PERIOD as f64).min(period / srtt.max(1) as f64);
-        window * libm::exp((law + self.alpha * action) * part)
+        window * libm::exp(step * part)
     }
 }
 
@@ -277,14 +282,15 @@ impl Agent {
 
     /// Carries out an action (clipped to -1..=1) on the window.
     pub fn act(&mut self, action: f64) {
-        let (action, step) = match &self.guide {
+        let (config, srtt) = (&self.config, self.monitor.srtt());
+        self.set_window(match &self.guide {
             Some(guide) => {
-                let network = self.config.alpha * action.clamp(-1.0, 1.0);
-                (0.0, self.config.rules.step(guide.step(&self.signals), network, self.signals.loss))
+                let network = config.alpha * action.clamp(-1.0, 1.0);
+                let step = config.rules.step(guide.step(&self.signals), network, self.signals.loss);
+                config.stepped(self.cwnd, step, srtt)
             }
-            None => (action, 0.0),
-        };
-        self.set_window(self.config.answered(self.cwnd, action, step, self.monitor.srtt()));
+            None => config.answered(self.cwnd, action, 0.0, srtt),
+        });
         if self.config.form != Form::Paper {
             self.monitor.note_window(self.cwnd / self.mss);
         }

@@ -15,9 +15,9 @@ pub struct Rules {
     /// Largest relative step up, per round trip.
     pub up: f64,
     /// Share of a step up that the network leaves of it at least …
-    pub left: f64,
+    pub growth_left: f64,
     /// … unless more than this share of the packets is lost, which is no accident.
-    pub random: f64,
+    pub random_loss: f64,
     /// Largest relative step down, per round trip.
     pub down: f64,
     /// What a loss of one packet in one counts in the law's error …
@@ -141,7 +141,7 @@ impl Rules {
     /// rate and its random losses would leave the path empty.
     pub fn step(&self, law: f64, network: f64, loss: f64) -> f64 {
         let sum = law + network;
-        if law > 0.0 && loss <= self.random { sum.max(self.left * law) } else { sum }
+        if law > 0.0 && loss <= self.random_loss { sum.max(self.growth_left * law) } else { sum }
     }
 
     /// Queueing delay in s at which flows of a rate in packets/s (1 at least) have what the law wants.
@@ -157,8 +157,8 @@ impl Default for Rules {
             backlog: 10.0,
             gain: 0.1,
             up: 0.025,
-            left: 0.25,
-            random: 0.02,
+            growth_left: 0.25,
+            random_loss: 0.02,
             down: 0.1,
             loss: 30.0,
             loss_most: 0.6,
