@@ -73,6 +73,8 @@ fn rules(r: &Rules) -> intf::Rules {
         modest: (r.modest * f64::from(1 << 20)) as u64,
         newcomer: r.newcomer,
         newcomer_least: q24(r.newcomer_least),
+        newcomer_most: q24(r.newcomer_most),
+        newcomer_short: q24(r.newcomer_short),
         drain_rise: nanos(drain.rise),
         drain_rise_share: q24(drain.rise_share),
         drain_average: nanos(drain.average),

@@ -65,6 +65,7 @@ struct drain {
 	__u64 own;		/* queueing delay that this flow itself keeps up during a test */
 	__u64 low;
 	__u64 high;
+	__u64 second;
 	__u64 spread;
 	__u64 lossy;
 };
@@ -136,9 +137,11 @@ struct mean {
 	__u64 count;
 };
 
-/* The round trips of a flow that begins: what it found, and what it met since slow start had ended (0: it has not). */
+/* The round trips of a flow that begins: what it found (and the least of it), and what it met since slow start had ended
+ * (0: it has not). */
 struct newcomer {
 	struct mean found;
+	__u64 least;
 	struct mean since;
 	__u64 settled;
 };

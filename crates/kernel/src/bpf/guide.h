@@ -140,15 +140,22 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	return VERDICT_FOLLOW;
 }
 
-/* What a drain that is over leaves of a newcomer's window: no more than the others have. */
-static inline enum verdict guide_fit_in(const struct guide *g, const struct rules *r, u64 window, u64 *hold)
+/* What a newcomer's window is after a drain, 0 for as it is: no more than the others have, and among few no less. */
+noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window)
 {
-	u64 share = newcomer_share(&g->newcomer, r, g->base);
+	u64 share, most;
 
-	if (!share || share >= window)
-		return VERDICT_FOLLOW;
-	*hold = max(share, part_of(window, r->newcomer_least));
-	return VERDICT_HOLD;
+	if (!g || !r)
+		return 0;
+	share = newcomer_share(&g->newcomer, r, g->base);
+	if (!share)
+		return 0;
+	if (share < window)
+		return max(share, part_of(window, r->newcomer_least));
+	if (window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
+		return 0;
+	most = newcomer_window(r, g->base, g->newcomer.least);
+	return most > window ? min(most, part_of(window, r->newcomer_most)) : 0;
 }
 
 /* A period has ended with these signals. */
@@ -158,6 +165,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	const struct signals *s;
 	struct guide *g;
 	enum verdict verdict;
+	u64 fitted;
 	bool following, struck;
 	s64 rise;
 
@@ -203,7 +211,13 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 		break;
 	}
 	verdict = guide_judge(g, r, e->now, hold);
-	return verdict == VERDICT_FOLLOW ? guide_fit_in(g, r, e->window, hold) : verdict;
+	if (verdict != VERDICT_FOLLOW)
+		return verdict;
+	fitted = guide_fit_in(g, r, e->window);
+	if (!fitted)
+		return VERDICT_FOLLOW;
+	*hold = fitted;
+	return VERDICT_HOLD;
 }
 
 #endif

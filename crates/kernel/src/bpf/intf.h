@@ -77,6 +77,8 @@ struct rules {
 	__u64 modest;		/* packets, Q20 */
 	__u64 newcomer;
 	__s64 newcomer_least;
+	__s64 newcomer_most;
+	__s64 newcomer_short;
 
 	__u64 drain_rise;
 	__s64 drain_rise_share;

@@ -22,8 +22,11 @@ static inline void newcomer_arrives(struct newcomer *n, const struct rules *r, u
 	n->since.sum = 0;
 	n->since.count = 0;
 	n->settled = 0;
-	if (!n->found.count || window <= r->modest)
+	if (!n->found.count || window <= r->modest) {
 		mean_add(&n->found, low);
+		if (low)
+			n->least = n->least ? min(n->least, low) : low;
+	}
 }
 
 /* It begins anew. */
@@ -31,6 +34,7 @@ static inline void newcomer_forget(struct newcomer *n)
 {
 	n->found.sum = 0;
 	n->found.count = 0;
+	n->least = 0;
 	n->since.sum = 0;
 	n->since.count = 0;
 	n->settled = 0;
@@ -44,24 +48,30 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 	if (now - n->settled > r->newcomer + NEWCOMER_ROUNDS * srtt) {
 		n->found.sum = 0;
 		n->found.count = 0;
+		n->least = 0;
 	}
 	if (!drains)
 		mean_add(&n->since, low);
 }
 
-/* The window that the others had at this base round-trip time, 0 if it is not known: where the law rests at their queue. */
-noinline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base)
+/* The window with which the law rests at this round-trip time, 0 if there is no queue in it. */
+noinline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
 {
-	u64 queue, square;
+	u64 queue = less(rtt, base), square;
 
-	if (!n || !r || !n->found.count || !n->since.count)
-		return 0;
-	queue = less(min(n->found.sum / n->found.count, n->since.sum / n->since.count), base);
-	if (queue < NEWCOMER_SHORTEST)
+	if (!r || queue < NEWCOMER_SHORTEST)
 		return 0;
 	/* backlog^2 / reference, in packets times ns and Q32; the rate is that over the queue's square. */
 	square = mul_shr(mul_shr(r->backlog, r->backlog, 20), r->per_reference, 28) * SECOND;
 	return mul_shr(square / queue, ratio(base + queue, queue, 20), 32);
+}
+
+/* The window that the others had at this base round-trip time, 0 if it is not known. */
+static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base)
+{
+	if (!n->found.count || !n->since.count)
+		return 0;
+	return newcomer_window(r, base, min(n->found.sum / n->found.count, n->since.sum / n->since.count));
 }
 
 #endif

@@ -48,6 +48,8 @@ pub(super) struct Drain {
     /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
     pub(super) low: Nanos,
     high: Nanos,
+    /// The second smallest of them.
+    second: Nanos,
     /// Largest spread of the round-trip times of a period in s.
     spread: f64,
     /// Whether packets were lost: a full queue may be what stays.
@@ -115,6 +117,7 @@ impl Drain {
             own: (hold - product).max(0.0) / signals.rate.max(1.0),
             low: Nanos::MAX,
             high: 0,
+            second: Nanos::MAX,
             spread: 0.0,
             lossy: signals.loss > rules.drain.doubtful,
         }
@@ -127,6 +130,7 @@ impl Drain {
             return Stage::Holding;
         }
         if let Some(low) = low {
+            self.second = self.second.min(self.low.max(low));
             (self.low, self.high) = (self.low.min(low), self.high.max(low));
         }
         match now {
@@ -146,6 +150,16 @@ impl Drain {
     /// Whether it has emptied the queue: what is left is little of it, or too little to be one at this rate.
     pub(super) fn emptied(&self, base: Nanos) -> bool {
         self.left(base) < (0.3 * self.before).max((0.25 * self.wanted).min(0.001))
+    }
+
+    /// Whether it has plainly emptied a queue that had risen and was short even so. Where it was long, flows are many, and
+    /// what is taken for the base may be a part of it; so it may be where the smallest round trip came once.
+    pub(super) fn emptied_short(&self, rules: &Rules, base: Nanos) -> bool {
+        self.cause == Cause::Rise
+            && self.emptied(base)
+            && self.before < rules.newcomer_short * self.wanted
+            && self.second < Nanos::MAX
+            && ((self.second - self.low) as f64) < 0.25e9 * self.before
     }
 
     /// Whether, as a test, it has found that nobody else fills the queue: but for what this flow kept up itself little is

@@ -154,10 +154,13 @@ impl Guide {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
                 Stage::Watching => Verdict::Follow,
-                Stage::Over => match self.judge(now) {
-                    Verdict::Follow => self.fit_in(window),
-                    verdict => verdict,
-                },
+                Stage::Over => {
+                    let few = drain.emptied_short(&self.rules, self.base);
+                    match self.judge(now) {
+                        Verdict::Follow => self.fit_in(window, few),
+                        verdict => verdict,
+                    }
+                }
             },
             Mode::Compete(compete) => {
                 compete.end_period(&self.rules, now, seconds, signals, window);
@@ -255,10 +258,16 @@ impl Guide {
         Verdict::Follow
     }
 
-    /// What a drain that is over leaves of a newcomer's window: no more than the others have.
-    fn fit_in(&self, window: f64) -> Verdict {
-        match self.newcomer.share(&self.rules, self.base) {
-            Some(share) if share < window => Verdict::Hold(share.max(self.rules.newcomer_least * window)),
+    /// What a newcomer's window is after a drain: no more than the others have, and among `few` no less.
+    fn fit_in(&self, window: f64, few: bool) -> Verdict {
+        let Some(share) = self.newcomer.share(&self.rules, self.base) else { return Verdict::Follow };
+        if share < window {
+            return Verdict::Hold(share.max(self.rules.newcomer_least * window));
+        }
+        match self.newcomer.most(&self.rules, self.base) {
+            Some(most) if few && window > self.rules.modest && most > window => {
+                Verdict::Hold(most.min(self.rules.newcomer_most * window))
+            }
             _ => Verdict::Follow,
         }
     }

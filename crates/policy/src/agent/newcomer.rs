@@ -4,6 +4,9 @@
 //! the others give way. What it found when it came it took for the path. Once a drain has shown the base round-trip time,
 //! it knows how long the others' queue was; the law rests where every flow sees the same delay, so that this says what
 //! rate they had, and nobody who comes needs more.
+//!
+//! Beside one or two others it is the other way about: their queue is short, so that a flow leaves slow start with less
+//! than its share, and after the drain each goes back to what it had. There it takes as much as they had.
 
 use astraea_cc::Nanos;
 
@@ -32,6 +35,8 @@ impl Mean {
 pub(super) struct Newcomer {
     /// Of periods in which its own window was small.
     found: Mean,
+    /// The smallest of them.
+    least: Option<Nanos>,
     /// Of periods since slow start in which it did not drain.
     since: Mean,
     /// When slow start had ended.
@@ -51,6 +56,7 @@ impl Newcomer {
             && (self.found.count == 0 || window <= rules.modest)
         {
             self.found.add(low);
+            self.least = Some(self.least.map_or(low, |least| least.min(low)));
         }
     }
 
@@ -58,7 +64,7 @@ impl Newcomer {
     pub(super) fn end_period(&mut self, rules: &Rules, now: Nanos, srtt: Nanos, low: Option<Nanos>, drains: bool) {
         let settled = *self.settled.get_or_insert(now);
         if now - settled > rules.newcomer + Self::ROUNDS * srtt {
-            self.found = Mean::default();
+            (self.found, self.least) = (Mean::default(), None);
         }
         if let Some(low) = low
             && !drains
@@ -70,7 +76,18 @@ impl Newcomer {
     /// The window in packets that the others had at this base round-trip time (ns), if it is known: where the law rests
     /// at the queue that they kept. A queue that passed is not theirs: the shorter of both means counts.
     pub(super) fn share(&self, rules: &Rules, base: Nanos) -> Option<f64> {
-        let queue = self.found.get()?.min(self.since.get()?).checked_sub(base)? as f64 / 1e9;
+        Self::window(rules, base, self.found.get()?.min(self.since.get()?))
+    }
+
+    /// The same for the shortest queue that was found, in which the flow's own first packets count least: perhaps more than
+    /// the others had.
+    pub(super) fn most(&self, rules: &Rules, base: Nanos) -> Option<f64> {
+        Self::window(rules, base, self.least?)
+    }
+
+    /// The window in packets with which the law rests at this round-trip time.
+    fn window(rules: &Rules, base: Nanos, rtt: Nanos) -> Option<f64> {
+        let queue = rtt.checked_sub(base)? as f64 / 1e9;
         (queue >= Self::SHORTEST).then(|| {
             // The rate at which `wanted` is `rate * queue`, for the round trip.
             let rate = (rules.backlog / queue).powi(2) / Rules::REFERENCE;
@@ -121,6 +138,14 @@ mod tests {
     }
 
     #[test]
+    fn the_shortest_queue_that_was_found_says_most() {
+        let most = |found: &[f64], large: &[f64]| newcomer(found, large, &[60.0]).most(&Rules::default(), ms(40.0));
+        assert_eq!(most(&[52.0, 50.0, 51.0], &[49.0]), share(&newcomer(&[50.0], &[], &[60.0]), 40.0));
+        assert_eq!(most(&[50.0, 40.4], &[]), None, "perhaps there was none");
+        assert_eq!(Newcomer::default().most(&Rules::default(), ms(40.0)), None);
+    }
+
+    #[test]
     fn without_a_queue_nothing_is_known() {
         assert_eq!(share(&newcomer(&[40.4], &[], &[60.0]), 40.0), None, ".4 ms are noise");
         assert_eq!(share(&newcomer(&[40.0], &[], &[60.0]), 41.0), None);
@@ -140,6 +165,7 @@ mod tests {
         let mut newcomer = newcomer(&[50.0], &[], &[50.0]);
         let mut after = |time: f64| {
             newcomer.end_period(&Rules::default(), ms(time), ms(50.0), None, false);
+            assert_eq!(newcomer.most(&Rules::default(), ms(40.0)).is_some(), share(&newcomer, 40.0).is_some());
             share(&newcomer, 40.0).is_some()
         };
         assert!(after(1250.0) && !after(1251.0), "1 s and 5 x 50 ms");

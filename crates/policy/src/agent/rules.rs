@@ -44,8 +44,12 @@ pub struct Rules {
     pub modest: f64,
     /// How long after slow start (and five round trips) a flow is a newcomer …
     pub newcomer: Nanos,
-    /// … whose window is lowered to what the others have, to this share of it at least.
+    /// … whose window is lowered to what the others have, to this share of it at least …
     pub newcomer_least: f64,
+    /// … or raised to it, to this multiple at most, …
+    pub newcomer_most: f64,
+    /// … the latter if the queueing delay before the drain was below this multiple of what the law wants.
+    pub newcomer_short: f64,
     /// When and how the queue is drained.
     pub drain: DrainRules,
     /// What is taken for a neighbour of another kind, and how it is met.
@@ -173,6 +177,8 @@ impl Default for Rules {
             modest: 40.0,
             newcomer: SECOND,
             newcomer_least: 0.1,
+            newcomer_most: 3.0,
+            newcomer_short: 2.5,
             drain: DrainRules {
                 rise: 0.003,
                 rise_share: 0.15,

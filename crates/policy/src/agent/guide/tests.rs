@@ -260,13 +260,59 @@ fn a_timeout_ends_everything() {
 
 /// A flow that found 50 ms on a path of 40, left slow start at 10 s, and sees the queue rise: it drains.
 fn newcomer() -> Flow {
+    newcomer_that_found(50.0, 9.0)
+}
+
+/// The same for another round-trip time, and another rise (both ms).
+fn newcomer_that_found(rtt: f64, rise: f64) -> Flow {
     let mut flow = Flow::new();
     flow.now = ms(10_000.0);
-    flow.guide.base = ms(50.0);
-    flow.guide.arrives(Some(ms(50.0)), 10.0);
-    assert_eq!(flow.period(50.0), Verdict::Follow);
-    let Verdict::Hold(_) = flow.period(59.0) else { panic!("a drain") };
+    flow.guide.base = ms(rtt);
+    flow.guide.arrives(Some(ms(rtt)), 10.0);
+    assert_eq!(flow.period(rtt), Verdict::Follow);
+    let Verdict::Hold(_) = flow.period(rtt + rise) else { panic!("a drain") };
     flow
+}
+
+/// What a flow's drain leads to when it shows the base: the last window that is held.
+fn fitted(mut flow: Flow) -> f64 {
+    let held = |verdict| if let Verdict::Hold(window) = verdict { Some(window) } else { None };
+    (0..6).filter_map(|_| held(flow.period(BASE))).last().expect("a window")
+}
+
+#[test]
+fn a_newcomer_beside_few_takes_what_they_had() {
+    // What the drain goes back to: the product at a base of 43 ms, and the wanted backlog.
+    let back = 2000.0 * 0.043 + Rules::default().wanted(2000.0);
+    // 3 ms are what the law wants at 4001 packets/s; at 2000, the flow's own rate, it wants 4.2 ms.
+    close(fitted(newcomer_that_found(43.0, 9.0)), (10.0_f64 / 0.003).powi(2) / Rules::REFERENCE * 0.043);
+    close(fitted(newcomer_that_found(43.0, 11.0)), back); // 11 ms are more than 2.5 x 4.2: flows are many
+    // 1 ms is what it wants at 36 010 packets/s: three times the window are enough.
+    close(fitted(newcomer_that_found(41.0, 9.0)), 3.0 * (back - 2000.0 * 0.002));
+}
+
+#[test]
+fn a_newcomer_with_a_small_window_is_not_raised() {
+    let after = |window| {
+        let mut flow = newcomer_that_found(43.0, 9.0);
+        flow.periods(4, BASE);
+        flow.window = window;
+        (0..6).map(|_| flow.period(BASE)).find(|verdict| *verdict != Verdict::Follow)
+    };
+    assert_eq!(after(40.0), None, "what it found may be its own queue");
+    assert_eq!(after(41.0), Some(Verdict::Hold(123.0)));
+}
+
+#[test]
+fn a_newcomer_is_not_raised_for_a_single_short_round_trip() {
+    let after = |others: f64| {
+        let mut flow = newcomer_that_found(43.0, 9.0);
+        let lows = [BASE, BASE, others, BASE, others, others];
+        lows.map(|low| flow.period(low)).into_iter().any(|verdict| matches!(verdict, Verdict::Hold(w) if w > 100.0))
+    };
+    // A quarter of a queue of 9 ms.
+    assert!(after(BASE + 2.2));
+    assert!(!after(BASE + 2.3));
 }
 
 #[test]
