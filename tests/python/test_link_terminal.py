@@ -68,8 +68,8 @@ class Terminal:
         """Presses Ctrl-C and waits for a prompt: what is typed before that may be thrown away."""
         self.type("\x03")
         self.expect(r"\^C[^^]*[#$>] $")
-        # The prompt is printed a moment before the line editor has forgotten the line.
-        time.sleep(0.3)
+        # A line editor that the signal caught between two reads drops the next key, whenever it comes: one to spare.
+        self.type(" ")
 
     def link(self) -> tuple[Path, str]:
         """Starts a link with a shell; the outer device, and what the namespace inside is called."""
