@@ -14,7 +14,7 @@ use support::{cannot_run, shipped};
 const MOST: u32 = 30_000;
 
 /// The same for the program that is loaded for tests only, into which each event has its own copy of the rest.
-const MOST_PROBE: u32 = 100_000;
+const MOST_PROBE: u32 = 90_000;
 
 #[test]
 fn the_object_is_its_source() {

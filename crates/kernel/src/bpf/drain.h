@@ -98,8 +98,10 @@ static inline bool drain_shows_longer_path(const struct drain *d, u64 base)
 	       less(d->high, d->low) < left / 100 + 3 * MS / 10 + noise;
 }
 
-static inline enum stage drain_end_period(struct drain *d, u64 now, u64 low, u64 spread, u64 base)
+noinline int drain_end_period(struct drain *d, u64 now, u64 low, u64 spread, u64 base)
 {
+	if (!d)
+		return STAGE_HOLDING;
 	d->spread = max(d->spread, spread);
 	if (now < d->until)
 		return STAGE_HOLDING;

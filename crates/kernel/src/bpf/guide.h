@@ -152,6 +152,7 @@ noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 wind
 		return 0;
 	if (share < window)
 		return max(share, part_of(window, r->newcomer_least));
+	/* What was judged a rise that emptied the queue left the base as it was. */
 	if (window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
 		return 0;
 	most = newcomer_window(r, g->base, g->newcomer.least);
