@@ -165,6 +165,9 @@ class MultiFlowSettings(TypedDict, total=False):
     """Changes of the path."""
     outages: OutageSettings
     """Interruptions."""
+    offload: float
+    """Segments leave together in packets that take the bottleneck so many s each, which makes simulation as much faster;
+    there are at least 16 in the buffer and in a flow's share of the path. Default 0: one by one."""
     duration: float
     """Length of an episode in s. Default 30."""
     period: float

@@ -26,5 +26,4 @@ pub use observer::{FlowStatistics, Observer};
 pub use parallel::{AgentStatus, Parallel};
 pub use path::{Path, Steps};
 pub use reward::{Fairness, RewardConfig, RewardTerms};
-pub(crate) use scenario::payload;
 pub use scenario::{FlowDraw, Scenario};

@@ -79,6 +79,11 @@ impl Path {
         typical(self.bandwidth.iter().map(|(_, rate)| *rate))
     }
 
+    /// Lowest rate in bit/s on the wire, interruptions aside.
+    pub(super) fn lowest_bandwidth(&self) -> f64 {
+        self.bandwidth.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min)
+    }
+
     /// Geometric mean in s of a base round-trip time that is `rtt` at time 0.
     pub(super) fn typical_rtt(&self, rtt: f64) -> f64 {
         typical(self.rtt_excess.iter().map(|(_, excess)| rtt + excess))
@@ -89,6 +94,12 @@ impl Path {
         let rate = self.bandwidth.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         let excess = self.rtt_excess.iter().map(|(_, excess)| *excess).fold(0.0, f64::max);
         rate * (rtt + excess) / 8.0
+    }
+
+    /// Smallest product of rate (bit/s) and base round-trip time (`rtt` at time 0, s) of any two moments, in wire bytes.
+    pub(super) fn smallest_bdp(&self, rtt: f64) -> f64 {
+        let excess = self.rtt_excess.iter().map(|(_, excess)| *excess).fold(f64::INFINITY, f64::min);
+        self.lowest_bandwidth() * (rtt + excess) / 8.0
     }
 
     /// Rate of the transmitter, with the interruptions.

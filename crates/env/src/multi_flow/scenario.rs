@@ -11,13 +11,15 @@ use super::domain::ShortFlows;
 use super::path::{Path, at, happens};
 use crate::range::{Range, Spread};
 
-/// Wire bytes of a full-sized packet.
+/// Wire bytes of a full-sized packet of one segment.
 const PACKET: f64 = (MSS + astraea_sim::HEADER) as f64;
 
-/// Payload of what a link carries when all packets are full-sized.
-pub(crate) fn payload(wire: f64) -> f64 {
-    wire * f64::from(MSS) / PACKET
-}
+/// Most segments of a packet: what fits into 64 kB.
+const MOST_SEGMENTS: f64 = 45.0;
+
+/// So many packets at least fit into the buffer, and into a flow's share of the path: with fewer it would be their size
+/// that decides what a flow can do.
+const LEAST_PACKETS: f64 = 16.0;
 
 /// Shortest life of a flow in ns.
 const SHORTEST: Nanos = 1_000_000;
@@ -38,12 +40,14 @@ pub struct FlowDraw {
 }
 
 /// What was drawn for an episode.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Rates and delays over time.
     pub path: Path,
     /// Buffer in wire bytes.
     pub buffer: u64,
+    /// Segments of a full-sized packet, all behind one header.
+    pub segments: u32,
     /// Whether `CoDel` manages the queue.
     pub codel: bool,
     /// Share of packets lost at random.
@@ -54,6 +58,22 @@ pub struct Scenario {
     pub aggregation: Nanos,
     /// The flows: first those with no end of data, then short ones, then neighbours, each in the order of their starts.
     pub flows: Vec<FlowDraw>,
+}
+
+impl Default for Scenario {
+    /// Nobody on no link.
+    fn default() -> Self {
+        Self {
+            path: Path::default(),
+            buffer: 0,
+            segments: 1,
+            codel: false,
+            loss: 0.0,
+            jitter: 0,
+            aggregation: 0,
+            flows: vec![],
+        }
+    }
 }
 
 impl Scenario {
@@ -73,11 +93,13 @@ impl Scenario {
         path.draw_changes(config, (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max)), rng);
         let mean_rtt = path.typical_rtt(rtts().sum::<f64>() / flows.len() as f64);
         let buffer = buffer_bdp * path.typical_bandwidth() * mean_rtt / 8.0;
+        let buffer = buffer.max(config.buffer_min_packets * PACKET);
         let now_and_then = |range: &Range, probability, rng: &mut _| {
             if happens(probability, rng) { nanos(range.log_uniform(rng)) } else { 0 }
         };
         Self {
-            buffer: buffer.max(config.buffer_min_packets * PACKET) as u64,
+            buffer: buffer as u64,
+            segments: segments(config.offload, &path, buffer, &flows),
             codel: happens(config.codel, rng),
             loss: if happens(config.lossy, rng) { loss } else { 0.0 },
             jitter: now_and_then(&config.jitter, config.jittered, rng),
@@ -87,9 +109,20 @@ impl Scenario {
         }
     }
 
+    /// Payload of what the link carries when all packets are full-sized.
+    pub(crate) fn payload(&self, wire: f64) -> f64 {
+        let mss = f64::from(self.mss());
+        wire * mss / (mss + f64::from(astraea_sim::HEADER))
+    }
+
+    /// Payload bytes of a full-sized packet.
+    fn mss(&self) -> u32 {
+        self.segments * MSS
+    }
+
     /// Capacity at a time (ns) in payload bit/s.
     pub fn capacity(&self, time: Nanos) -> f64 {
-        payload(at(&self.path.bandwidth, time))
+        self.payload(at(&self.path.bandwidth, time))
     }
 
     /// Base round-trip time of a flow at a time (ns), in s.
@@ -104,12 +137,12 @@ impl Scenario {
 
     /// Buffer in payload bits.
     pub(super) fn buffer_bits(&self) -> f64 {
-        payload(self.buffer as f64 * 8.0)
+        self.payload(self.buffer as f64 * 8.0)
     }
 
     /// Largest bandwidth-delay product of a flow that has the path for itself, in payload bytes.
     pub(super) fn largest_bdp(&self, flow: usize) -> f64 {
-        payload(self.path.largest_bdp(self.flows[flow].rtt))
+        self.payload(self.path.largest_bdp(self.flows[flow].rtt))
     }
 
     /// About how many decisions the flows ask for in an episode of `duration` with such a `period` (both ns).
@@ -133,7 +166,7 @@ impl Scenario {
             ecn: false,
             burst_ns: 0,
             period_ns: period,
-            mss: MSS,
+            mss: self.mss(),
         });
         Config {
             duration_ns: duration,
@@ -152,6 +185,15 @@ impl Scenario {
             flows: flows.collect(),
         }
     }
+}
+
+/// Segments of a packet that takes `offload` s of the link, where it is slowest, with a buffer of so many wire bytes.
+fn segments(offload: f64, path: &Path, buffer: f64, flows: &[FlowDraw]) -> u32 {
+    let bulk = flows.iter().filter(|f| f.bytes.is_none());
+    let nearest = flows.iter().map(|f| f.rtt).fold(f64::INFINITY, f64::min);
+    let share = path.smallest_bdp(nearest) / bulk.count() as f64;
+    let bytes = (offload * path.lowest_bandwidth() / 8.0).min(buffer.min(share) / LEAST_PACKETS);
+    (bytes / PACKET).clamp(1.0, MOST_SEGMENTS) as u32
 }
 
 /// Draws the flows: `count` of them, and what the settings add.
@@ -322,6 +364,37 @@ mod tests {
             assert!(scenarios.iter().any(|s| s.flows.iter().any(|f| f.neighbour == Some(scheme))));
         }
         assert!(scenarios.iter().all(|s| s.flows.iter().any(|f| f.start == 0)));
+    }
+
+    #[test]
+    fn packets_grow_with_the_link_within_buffer_and_share() {
+        let segments = |offload, bandwidth, rtt, buffer, flows: f64| {
+            let config = MultiFlowConfig {
+                bandwidth: Range::new(bandwidth, bandwidth),
+                rtt: Range::new(rtt, rtt),
+                buffer: Range::new(buffer, buffer),
+                flows: Range::new(flows, flows),
+                arrival_gap: Range::new(0.0, 0.0),
+                offload,
+                ..MultiFlowConfig::default()
+            };
+            let scenario = draws(&config, 1).remove(0);
+            let simulation = scenario.simulation(31_000_000_000, 30_000_000, false, 0);
+            simulation.validate().unwrap();
+            assert!(simulation.flows.iter().all(|f| f.mss == scenario.segments * MSS));
+            let mss = f64::from(simulation.flows[0].mss);
+            assert_eq!(scenario.capacity(0), bandwidth * mss / (mss + f64::from(astraea_sim::HEADER)));
+            scenario.segments
+        };
+        assert_eq!(segments(0.0, 1e9, 0.1, 1.0, 2.0), 1);
+        // 4.17 segments of 1500 bytes in half a millisecond at 100 Mbit/s; 41.7 at 1 Gbit/s, and never over 64 kB.
+        assert_eq!(segments(5e-4, 1e8, 0.1, 1.0, 2.0), 4);
+        assert_eq!(segments(5e-4, 1e9, 0.1, 1.0, 2.0), 41);
+        assert_eq!(segments(5e-3, 1e9, 0.1, 1.0, 2.0), 45);
+        // The product is 833 of them. Sixteen packets in a tenth of it, or in a flow's twentieth.
+        assert_eq!(segments(5e-3, 1e8, 0.1, 0.1, 2.0), 5);
+        assert_eq!(segments(5e-3, 1e8, 0.1, 1.0, 20.0), 2);
+        assert_eq!(segments(5e-3, 1e6, 0.01, 0.1, 2.0), 1);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Seen {
         let mut capacity = Vec::with_capacity(slots);
         for slot in 0..slots as Nanos {
             let wire = simulation.capacity_bytes(0, slot * SLOT, (slot + 1) * SLOT);
-            capacity.push(crate::multi_flow::payload(wire));
+            capacity.push(scenario.payload(wire));
         }
         let spans: Vec<_> = simulation
             .flows()
