@@ -55,6 +55,8 @@ fn rules(r: &Rules) -> intf::Rules {
     intf::Rules {
         backlog: (r.backlog * f64::from(1 << 20)) as i64,
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
+        exponent: q24(r.exponent),
+        resting: q24(r.exponent / (1.0 - r.exponent)),
         gain: q24(r.gain),
         up: q24(r.up),
         growth_left: q24(r.growth_left),
@@ -67,6 +69,7 @@ fn rules(r: &Rules) -> intf::Rules {
         level: nanos(r.level),
         hurry: q24(r.hurry),
         hurry_after: q24(r.hurry_after),
+        hurry_loss: q24(r.hurry_loss),
         patience: r.patience,
         early: q24(r.early),
         kept: q24(r.kept),

@@ -59,6 +59,8 @@ struct network {
 struct rules {
 	__s64 backlog;		/* packets, Q20 */
 	__s64 per_reference;	/* 2^40 over the reference rate in packets/s */
+	__s64 exponent;		/* of the wanted backlog, p, Q24 */
+	__s64 resting;		/* p / (1 - p): of what it is where flows rest at a delay */
 	__s64 gain;
 	__s64 up;
 	__s64 growth_left;
@@ -71,6 +73,7 @@ struct rules {
 	__u64 level;
 	__s64 hurry;
 	__s64 hurry_after;
+	__s64 hurry_loss;
 	__u64 patience;
 	__s64 early;
 	__s64 kept;

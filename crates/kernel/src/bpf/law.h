@@ -22,8 +22,8 @@ noinline u64 wanted(const struct rules *r, u64 rate)
 
 	if (!r)
 		return 1;
-	relative = mul_shr(rate, r->per_reference, 32);
-	return max(mul_shr(r->backlog, root_q(relative, 24), 24), 1024ull);
+	relative = max(mul_shr(rate, r->per_reference, 32), 1ull);
+	return max(mul_shr(r->backlog, exp_q30((ln_q(relative, 24) * r->exponent) >> 18), 30), 1024ull);
 }
 
 /* Queueing delay of a backlog at a rate, of a packet/s at least; at most 64 s. */
@@ -108,7 +108,7 @@ static inline s64 law_step(const struct law *l, const struct rules *r, const str
 	s64 hurry = l->idle_rounds - r->hurry_after;
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));
-	if (hurry > 0)
+	if (hurry > 0 && s->loss <= r->hurry_loss)
 		step = min(mul_q24(r->up, Q24 + min(hurry, 1ll << 36)), r->hurry);
 	if (s->burst > LAW_BURST)
 		step += mul_q24(r->burst, ln_q(Q24 - min(s->burst, (s64)(Q24 * 0.95)), 24));

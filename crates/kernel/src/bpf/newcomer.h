@@ -57,13 +57,15 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 /* The window with which the law rests at this round-trip time, 0 if there is no queue in it. */
 noinline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
 {
-	u64 queue = less(rtt, base), square;
+	u64 queue = less(rtt, base), own;
+	s64 relative; /* ln(backlog / (queue * reference)), Q24 */
 
 	if (!r || queue < NEWCOMER_SHORTEST)
 		return 0;
-	/* backlog^2 / reference, in packets times ns and Q32; the rate is that over the queue's square. */
-	square = mul_shr(mul_shr(r->backlog, r->backlog, 20), r->per_reference, 28) * SECOND;
-	return mul_shr(square / queue, ratio(base + queue, queue, 20), 32);
+	relative = ln_q(max(r->backlog, 1ll), 20) + ln_q(max(r->per_reference, 1ll), 40) - ln_q(seconds_q30(queue), 30);
+	/* Its own packets in that queue; of the whole round trip it has as many as the queue is of it. */
+	own = mul_shr(r->backlog, exp_q30((relative * r->resting) >> 18), 30);
+	return mul_shr(own, ratio(base + queue, queue, 20), 20);
 }
 
 /* The window that the others had at this base round-trip time, 0 if it is not known. */

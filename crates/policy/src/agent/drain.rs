@@ -204,11 +204,11 @@ mod tests {
 
     #[test]
     fn the_window_leaves_room_for_what_it_is_about() {
-        // 2000 packets/s for 40 ms: 80 packets, and the wanted backlog is 10 sqrt(2000 / 2777).
+        // 2000 packets/s for 40 ms: 80 packets, and the wanted backlog is 10 (2000 / 2777)^.375.
         let rise = drain(Cause::Rise, 2000.0);
         // A quarter of the queue of 20 packets is left out.
         close(rise.hold, 0.98 * 75.0);
-        close(rise.back, 80.0 + 10.0 * (2000.0_f64 / 2777.0).sqrt());
+        close(rise.back, 80.0 + 10.0 * (2000.0_f64 / 2777.0).powf(0.375));
         let clock = drain(Cause::Clock, 2000.0);
         close(clock.hold, 0.98 * 75.0);
         close(clock.back, 80.0);
@@ -281,9 +281,9 @@ mod tests {
             stages(&mut test, &[(380.0, low)]);
             test.finds_nobody(&Rules::default(), ms(BASE))
         };
-        // The law wants 8.5 ms at this rate.
-        assert!(finds_nobody(BASE + 48.4));
-        assert!(!finds_nobody(BASE + 48.6));
+        // The law wants 10.5 ms at this rate.
+        assert!(finds_nobody(BASE + 50.4));
+        assert!(!finds_nobody(BASE + 50.6));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The law: how far a flow's own backlog is from what it should be, and the step that follows.
 //!
-//! FAST TCP's idea (Wei, Jin, Low and Hegde 2006) with a wanted backlog that grows with the root of the rate, so that the
+//! FAST TCP's idea (Wei, Jin, Low and Hegde 2006) with a wanted backlog that grows with a power of the rate, so that the
 //! queue of many slow flows stays short.
 
 use super::rules::Rules;
@@ -74,8 +74,8 @@ impl Law {
         self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
     }
 
-    /// Half the logarithm of the rate at which the law would rest at this level over the own one, within one either way:
-    /// who is far from the others' rate moves on, though the queue of the moment says the same to all.
+    /// The logarithm of the backlog that the law wants at this level over the own one, within one either way: who is far
+    /// from the others' rate moves on, though the queue of the moment says the same to all.
     fn unfairness(self, rules: &Rules, rate: f64) -> f64 {
         let Some(Level { queue, loss }) = self.level else { return 0.0 };
         let wanted = (1.0 - losses(rules, loss)) * rules.wanted(rate);
@@ -87,7 +87,7 @@ impl Law {
         let mut step = (rules.gain * error(rules, signals)).clamp(-rules.down, rules.up);
         step += rules.fair * self.unfairness(rules, signals.rate);
         let hurry = self.idle_rounds - rules.hurry_after;
-        if hurry > 0.0 {
+        if hurry > 0.0 && signals.loss <= rules.hurry_loss {
             step = (rules.up * (1.0 + hurry)).min(rules.hurry);
         }
         if signals.burst > BURST {
@@ -110,8 +110,8 @@ mod tests {
         let rules = Rules::default();
         let balanced = signals(Rules::REFERENCE, 10.0 / Rules::REFERENCE);
         assert!(error(&rules, &balanced).abs() < 1e-12);
-        // At a quarter of the rate half as many: twice the delay.
-        let slow = signals(Rules::REFERENCE / 4.0, 20.0 / Rules::REFERENCE);
+        // At a 256th of the rate an eighth as many: 32 times the delay.
+        let slow = signals(Rules::REFERENCE / 256.0, 320.0 / Rules::REFERENCE);
         assert!(error(&rules, &slow).abs() < 1e-12);
         let step = Law::default().step(&rules, &signals(Rules::REFERENCE, 15.0 / Rules::REFERENCE));
         assert!((step + 0.05).abs() < 1e-12, "half too much, times the gain");
@@ -137,8 +137,9 @@ mod tests {
             law.step(&rules, &signals(rate, 0.0))
         };
         assert!((step(Rules::REFERENCE) - rules.up).abs() < 1e-12, "at the fair rate: the law alone");
-        assert!((step(4.0 * Rules::REFERENCE) - (rules.up - rules.fair * 2.0_f64.ln())).abs() < 1e-12);
-        assert!((step(Rules::REFERENCE / 4.0) - (rules.up + rules.fair * 2.0_f64.ln())).abs() < 1e-12);
+        // Five eighths of the logarithm of its distance.
+        assert!((step(4.0 * Rules::REFERENCE) - (rules.up - rules.fair * 0.625 * 4.0_f64.ln())).abs() < 1e-12);
+        assert!((step(Rules::REFERENCE / 4.0) - (rules.up + rules.fair * 0.625 * 4.0_f64.ln())).abs() < 1e-12);
         assert!((step(Rules::REFERENCE / 100.0) - (rules.up + rules.fair)).abs() < 1e-12, "and no more than this");
     }
 
@@ -165,6 +166,8 @@ mod tests {
             law.end_period(&rules, &idle, 1.0, 0.03, false);
             steps.push(law.step(&rules, &idle));
         }
+        let lossy = |loss| law.step(&rules, &Signals { loss, ..idle });
+        assert!(lossy(0.03) == rules.hurry && lossy(0.031) == rules.up, "a small buffer is empty soon after its drops");
         assert!(steps[..2].iter().all(|step| *step == rules.up));
         assert!(steps.is_sorted() && steps[19] < rules.hurry && steps[29] == rules.hurry, "{steps:?}");
         law.end_period(&rules, &signals(1000.0, 0.1), 1.0, 0.03, false);

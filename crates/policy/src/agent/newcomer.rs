@@ -88,11 +88,7 @@ impl Newcomer {
     /// The window in packets with which the law rests at this round-trip time.
     fn window(rules: &Rules, base: Nanos, rtt: Nanos) -> Option<f64> {
         let queue = rtt.checked_sub(base)? as f64 / 1e9;
-        (queue >= Self::SHORTEST).then(|| {
-            // The rate at which `wanted` is `rate * queue`, for the round trip.
-            let rate = (rules.backlog / queue).powi(2) / Rules::REFERENCE;
-            rate * (base as f64 / 1e9 + queue)
-        })
+        (queue >= Self::SHORTEST).then(|| rules.resting_rate(queue) * (base as f64 / 1e9 + queue))
     }
 }
 
@@ -123,9 +119,9 @@ mod tests {
 
     #[test]
     fn the_others_queue_says_what_they_have() {
-        // 10 ms are what the law wants at 360 packets/s: 18 packets in 50 ms.
-        let expected = 1e6 / Rules::REFERENCE * 0.05;
-        close(Rules::default().wanted_delay(1e6 / Rules::REFERENCE), 0.01);
+        // 10 ms are what the law wants at 542 packets/s: 27 packets in 50 ms.
+        let expected = 0.05 * Rules::REFERENCE * (0.01 * Rules::REFERENCE / 10.0).powf(-1.6);
+        assert_eq!(expected.round(), 27.0);
         close(share(&newcomer(&[49.0, 51.0], &[90.0], &[60.0]), 40.0).unwrap(), expected);
         // A queue that passed.
         close(share(&newcomer(&[90.0], &[], &[49.0, 51.0]), 40.0).unwrap(), expected);

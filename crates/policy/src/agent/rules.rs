@@ -8,8 +8,11 @@ use astraea_cc::{MILLISECOND, Nanos, SECOND};
 /// which ones its network was trained with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rules {
-    /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s; it grows with the rate's root.
+    /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s …
     pub backlog: f64,
+    /// … and the power of the rate by which that grows. The higher, the shorter the queue of many slow flows; the lower, the
+    /// less a mistaken base round-trip time matters and the farther a flow is off its balance at the wrong rate.
+    pub exponent: f64,
     /// Gain of the law: relative step per round trip for an error of 1.
     pub gain: f64,
     /// Largest relative step up, per round trip.
@@ -26,14 +29,17 @@ pub struct Rules {
     pub loss_most: f64,
     /// Share of a burst's losses, as a logarithm, that the window follows per round trip.
     pub burst: f64,
-    /// Relative step per round trip of a flow whose rate is e² times from where the law would rest at the queue's level.
+    /// Relative step per round trip of a flow whose own backlog is e times from the one that the law wants at the queue's
+    /// level: that is so at e^(1 / (1 - exponent)) times the rate at which it would rest.
     pub fair: f64,
     /// Time constant of that level in s, the same for all flows.
     pub level: f64,
     /// Largest relative step per round trip while a path keeps showing no queue at all …
     pub hurry: f64,
-    /// … which begins after this many round trips without one.
+    /// … which begins after this many round trips without one …
     pub hurry_after: f64,
+    /// … while at most this share of the packets is lost: a small buffer is empty soon after its drops.
+    pub hurry_loss: f64,
     /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, at most …
     pub patience: u64,
     /// … and the delay, in multiples of what the law would want at this rate (at least 4 ms), that is enough.
@@ -136,7 +142,7 @@ impl Rules {
 
     /// Own packets in the queue that the law wants at a rate in packets/s.
     pub fn wanted(&self, rate: f64) -> f64 {
-        (self.backlog * (rate / Self::REFERENCE).sqrt()).max(1e-3)
+        (self.backlog * libm::pow(rate / Self::REFERENCE, self.exponent)).max(1e-3)
     }
 
     /// The step of law and network together at a share of lost packets, as a relative change of the window per round trip.
@@ -153,12 +159,20 @@ impl Rules {
         let rate = rate.max(1.0);
         self.wanted(rate) / rate
     }
+
+    /// Rate in packets/s at which flows have what the law wants at a queueing delay in s: the inverse of
+    /// [`wanted_delay`](Self::wanted_delay).
+    pub fn resting_rate(&self, delay: f64) -> f64 {
+        let relative = self.backlog / (delay * Self::REFERENCE);
+        Self::REFERENCE * libm::pow(relative, 1.0 / (1.0 - self.exponent))
+    }
 }
 
 impl Default for Rules {
     fn default() -> Self {
         Self {
             backlog: 10.0,
+            exponent: 0.375,
             gain: 0.1,
             up: 0.025,
             growth_left: 0.25,
@@ -171,6 +185,7 @@ impl Default for Rules {
             level: 0.25,
             hurry: 0.5,
             hurry_after: 2.0,
+            hurry_loss: 0.03,
             patience: 2,
             early: 3.5,
             kept: 0.75,
@@ -201,7 +216,7 @@ impl Default for Rules {
             neighbour: NeighbourRules {
                 pressure: -1.0,
                 pressed: 5 * SECOND / 2,
-                shrunk: 3.5,
+                shrunk: 3.0,
                 pressed_shrunk: 290 * MILLISECOND,
                 stayed: 0.8,
                 drains: 2,
@@ -222,6 +237,17 @@ impl Default for Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_at_which_a_flow_rests_is_the_inverse_of_the_delay_that_it_wants() {
+        let rules = Rules::default();
+        // At 256 times the rate 8 times the backlog.
+        assert!((rules.wanted(256.0 * Rules::REFERENCE) - 80.0).abs() < 1e-9);
+        for rate in [1.0, 150.0, Rules::REFERENCE, 80_000.0] {
+            let back = rules.resting_rate(rules.wanted_delay(rate));
+            assert!((back / rate - 1.0).abs() < 1e-12, "{back} is not {rate}");
+        }
+    }
 
     #[test]
     fn the_network_slows_growth_down_and_does_not_end_it() {

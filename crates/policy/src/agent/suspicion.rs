@@ -213,10 +213,10 @@ mod tests {
         let mut flow = Flow::new();
         flow.periods(3, 40.0);
         assert_eq!(flow.pressure(0.0, SRTT), None, "300 ms alone");
-        flow.window = 29.0;
+        flow.window = 34.0;
         flow.periods(1, 40.0);
-        assert_eq!(flow.pressure(0.0, SRTT), None, "a factor of 3.45 is below 3.5");
-        flow.window = 28.0;
+        assert_eq!(flow.pressure(0.0, SRTT), None, "a factor of 2.94 is below 3");
+        flow.window = 33.0;
         flow.periods(1, 40.0);
         assert_eq!(flow.pressure(0.0, SRTT), Some(60.0), ".6 of the window before");
         assert_eq!(flow.pressure(0.0, 4 * SRTT), None, "three round trips of 200 ms have to pass");
@@ -263,10 +263,10 @@ mod tests {
         let mut flow = Flow::new();
         assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "the first");
         flow.periods(1, 15.0);
-        flow.window = 29.0;
+        flow.window = 34.0;
         flow.periods(1, 15.0);
-        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "a factor of 3.45 is below 3.5");
-        flow.window = 28.0;
+        assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None, "a factor of 2.94 is below 3");
+        flow.window = 33.0;
         flow.periods(1, 15.0);
         close(flow.suspicion.failed_drain(&flow.rules, 0).unwrap(), 60.0);
         // Growth takes it back.
