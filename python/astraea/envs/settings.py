@@ -166,8 +166,8 @@ class MultiFlowSettings(TypedDict, total=False):
     outages: OutageSettings
     """Interruptions."""
     offload: float
-    """Segments leave together in packets that take the bottleneck so many s each: simulation is as much faster. At least
-    16 of them fit into the buffer and into a flow's share of the path. Default 0: one by one."""
+    """Segments leave together in packets that take the bottleneck so many s each, which makes simulation faster. At
+    least 16 of them fit into the buffer and into a flow's share of the path. Default 0: one by one."""
     duration: float
     """Length of an episode in s. Default 30."""
     period: float
