@@ -94,11 +94,18 @@ fn who_takes_a_small_full_buffer_for_path_finds_out() {
     // was, one of them took most of the link.
     let changes =
         json!({"rate": {"constant": 88e6}, "delay": {"constant": 7 * MILLISECOND}, "limit": {"bytes": 23_000}});
-    let flows: Vec<Value> = (0..5).map(|flow| from(4 * flow * SECOND)).collect();
-    let mut five = simulation(&flows, changes, |_| guided());
-    five.run_until(30 * SECOND);
-    let span = Span::run(&mut five, 60, 88e6);
-    assert!(span.jain() > 0.9 && span.utilization() > 0.95, "{span:?}");
+    // What happens there hangs on little, so several starts.
+    let indices = (0..10_u64).map(|trial| {
+        let start = |flow: u64| from(4 * flow * SECOND + trial * flow * 7 * MILLISECOND);
+        let flows: Vec<Value> = (0..5).map(start).collect();
+        let mut five = simulation(&flows, changes.clone(), |_| guided());
+        five.run_until(30 * SECOND);
+        let span = Span::run(&mut five, 60, 88e6);
+        assert!(span.utilization() > 0.95, "{span:?}");
+        span.jain()
+    });
+    let indices: Vec<f64> = indices.collect();
+    assert!(indices.iter().all(|jain| *jain > 0.9), "{indices:?}");
 }
 
 /// The first flow is guided, the second one of another scheme, which leaves after `seconds`.

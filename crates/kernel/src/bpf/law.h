@@ -108,7 +108,7 @@ static inline s64 law_step(const struct law *l, const struct rules *r, const str
 	s64 hurry = l->idle_rounds - r->hurry_after;
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));
-	if (hurry > 0 && s->loss <= r->hurry_loss)
+	if (hurry > 0)
 		step = min(mul_q24(r->up, Q24 + min(hurry, 1ll << 36)), r->hurry);
 	if (s->burst > LAW_BURST)
 		step += mul_q24(r->burst, ln_q(Q24 - min(s->burst, (s64)(Q24 * 0.95)), 24));

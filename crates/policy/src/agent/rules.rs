@@ -36,10 +36,8 @@ pub struct Rules {
     pub level: f64,
     /// Largest relative step per round trip while a path keeps showing no queue at all …
     pub hurry: f64,
-    /// … which begins after this many round trips without one …
+    /// … which begins after this many round trips without one.
     pub hurry_after: f64,
-    /// … while at most this share of the packets is lost: a small buffer is empty soon after its drops.
-    pub hurry_loss: f64,
     /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, at most …
     pub patience: u64,
     /// … and the delay, in multiples of what the law would want at this rate (at least 4 ms), that is enough.
@@ -185,7 +183,6 @@ impl Default for Rules {
             level: 0.25,
             hurry: 0.5,
             hurry_after: 2.0,
-            hurry_loss: 0.03,
             patience: 2,
             early: 3.5,
             kept: 0.75,
