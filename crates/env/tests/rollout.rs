@@ -41,6 +41,7 @@ fn wild() -> MultiFlowConfig {
         changes: Changes { bandwidth: 0.5, rtt: 0.5, every: Range::new(1.0, 3.0) },
         outages: Outages { probability: 0.5, every: Range::new(1.0, 3.0), ..Outages::default() },
         short_flows: ShortFlows { probability: 0.5, ..ShortFlows::default() },
+        offload: 1e-3,
         ..short()
     }
 }
@@ -162,6 +163,32 @@ fn scores_of_a_flow_alone() {
     assert_eq!((value(&score, "jain"), value(&score, "shared")), (1.0, 0.0));
     assert_eq!((value(&score, "loss"), value(&score, "settled")), (0.0, 1.0));
     assert!(value(&score, "neighbour_ratio").is_nan());
+}
+
+#[test]
+fn packets_of_several_segments_change_little() {
+    let score = |offload| {
+        let config = MultiFlowConfig {
+            bandwidth: Range::new(200e6, 200e6),
+            rtt: Range::new(0.03, 0.03),
+            buffer: Range::new(1.0, 1.0),
+            flows: Range::new(2.0, 2.0),
+            arrival_gap: Range::new(0.0, 0.0),
+            lifetime: None,
+            duration: 20.0,
+            offload,
+            ..MultiFlowConfig::default()
+        };
+        rollout(config, 1).score(|| TargetDelay, &[1])[0]
+    };
+    // Of one segment, and of eight.
+    let (single, several) = (score(0.0), score(5e-4));
+    assert_ne!(single, several);
+    for (name, margin) in [("jain", 0.02), ("utilization", 0.02), ("rtt_inflation", 0.05), ("decisions", 10.0)] {
+        let (single, several) = (value(&single, name), value(&several, name));
+        assert!((single - several).abs() < margin, "{name}: {single}, {several}");
+    }
+    assert!(value(&several, "utilization") <= 1.0, "{several:?}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ mod tests {
             (8.0, 0.02, 0.0),
             (8.0, 0.5, 0.0),
         ] {
-            assert!((law(rate, backlog, loss) - expected).abs() < 1e-9, "{backlog} packets, loss {loss}");
+            assert!((law(rate, backlog, loss) - expected).abs() < 1e-12, "{backlog} packets, loss {loss}");
         }
     }
 }

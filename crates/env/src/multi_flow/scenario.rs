@@ -92,8 +92,7 @@ impl Scenario {
         let rtts = || flows.iter().map(|f| f.rtt);
         path.draw_changes(config, (rtts().fold(f64::INFINITY, f64::min), rtts().fold(0.0, f64::max)), rng);
         let mean_rtt = path.typical_rtt(rtts().sum::<f64>() / flows.len() as f64);
-        let buffer = buffer_bdp * path.typical_bandwidth() * mean_rtt / 8.0;
-        let buffer = buffer.max(config.buffer_min_packets * PACKET);
+        let buffer = (buffer_bdp * path.typical_bandwidth() * mean_rtt / 8.0).max(config.buffer_min_packets * PACKET);
         let now_and_then = |range: &Range, probability, rng: &mut _| {
             if happens(probability, rng) { nanos(range.log_uniform(rng)) } else { 0 }
         };

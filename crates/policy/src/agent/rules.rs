@@ -239,7 +239,7 @@ mod tests {
     fn the_rate_at_which_a_flow_rests_is_the_inverse_of_the_delay_that_it_wants() {
         let rules = Rules::default();
         // At 256 times the rate 8 times the backlog.
-        assert!((rules.wanted(256.0 * Rules::REFERENCE) - 80.0).abs() < 1e-9);
+        assert!((rules.wanted(256.0 * Rules::REFERENCE) - 80.0).abs() < 1e-12);
         for rate in [1.0, 150.0, Rules::REFERENCE, 80_000.0] {
             let back = rules.resting_rate(rules.wanted_delay(rate));
             assert!((back / rate - 1.0).abs() < 1e-12, "{back} is not {rate}");

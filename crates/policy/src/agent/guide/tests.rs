@@ -285,7 +285,10 @@ fn a_newcomer_beside_few_takes_what_they_had() {
     // What the drain goes back to: the product at a base of 43 ms, and the wanted backlog.
     let back = 2000.0 * 0.043 + Rules::default().wanted(2000.0);
     // 3 ms are what the law wants at 3719 packets/s; at 2000, the flow's own rate, it wants 4.4 ms.
-    close(fitted(newcomer_that_found(43.0, 9.0)), Rules::default().resting_rate(0.003) * 0.043);
+    close(
+        fitted(newcomer_that_found(43.0, 9.0)),
+        Rules::REFERENCE * (10.0 / (0.003 * Rules::REFERENCE)).powf(1.6) * 0.043,
+    );
     close(fitted(newcomer_that_found(43.0, 11.5)), back); // 11.5 ms are more than 2.5 x 4.4: flows are many
     // 1 ms is what it wants at 21 568 packets/s: three times the window are enough.
     close(fitted(newcomer_that_found(41.0, 9.0)), 3.0 * (back - 2000.0 * 0.002));
@@ -322,7 +325,7 @@ fn a_newcomer_s_first_drain_leaves_it_what_the_others_had() {
         (0..10).map(|_| flow.period(BASE)).find(|verdict| matches!(verdict, Verdict::Hold(window) if *window < 30.0));
     // 10 ms are what the law wants at 542 packets/s.
     let Some(Verdict::Hold(window)) = fitted else { panic!("27 packets") };
-    close(window, Rules::default().resting_rate(0.01) * 0.05);
+    close(window, Rules::REFERENCE * (10.0 / (0.01 * Rules::REFERENCE)).powf(1.6) * 0.05);
 }
 
 #[test]
