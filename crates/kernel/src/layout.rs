@@ -55,8 +55,8 @@ fn rules(r: &Rules) -> intf::Rules {
     intf::Rules {
         backlog: (r.backlog * f64::from(1 << 20)) as i64,
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
-        exponent: q24(r.exponent),
-        resting: q24(r.exponent / (1.0 - r.exponent)),
+        exponent: q24(Rules::EXPONENT),
+        resting: q24(Rules::EXPONENT / (1.0 - Rules::EXPONENT)),
         gain: q24(r.gain),
         up: q24(r.up),
         growth_left: q24(r.growth_left),
