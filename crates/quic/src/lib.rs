@@ -4,7 +4,7 @@
 //! of one's own. An adapter puts it into a stack from outside:
 //!
 //! * feature `s2n-quic`: [`s2n::Endpoint`], window and pacing;
-//! * feature `quinn`: [`quinn::Factory`], a window, from which quinn derives its own pacing.
+//! * feature `quinn`: `quinn::Factory`, a window, from which quinn derives its own pacing.
 //!
 //! With the feature `transfer`, [`transfer`] sends and receives over s2n-quic and records what happened.
 //!
