@@ -51,7 +51,7 @@ pub fn policy(policy: &Policy, hash: u64) -> Result<Box<intf::Policy>, Error> {
 }
 
 fn rules(r: &Rules) -> intf::Rules {
-    let (drain, neighbour) = (&r.drain, &r.neighbour);
+    let (leap, drain, neighbour) = (&r.leap, &r.drain, &r.neighbour);
     intf::Rules {
         backlog: (r.backlog * f64::from(1 << 20)) as i64,
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
@@ -77,12 +77,22 @@ fn rules(r: &Rules) -> intf::Rules {
         newcomer_least: q24(r.newcomer_least),
         newcomer_most: q24(r.newcomer_most),
         newcomer_short: q24(r.newcomer_short),
+        leap_every: leap.every,
+        leap_least: leap.least,
+        leap_loss: q24(leap.loss),
+        leap_high: q24(leap.high),
+        leap_dead: q24(leap.dead),
+        leap_part: q24(leap.part),
+        leap_up: q24(leap.up),
+        leap_down: q24(leap.down),
         drain_rise: nanos(drain.rise),
         drain_rise_share: q24(drain.rise_share),
         drain_average: nanos(drain.average),
         drain_rest: drain.rest,
         drain_memory: drain.memory,
         tick: drain.tick,
+        beat: drain.beat,
+        echo: drain.echo,
         unseen: drain.unseen,
         drain_length: drain.length,
         drain_depth: q24(drain.depth),

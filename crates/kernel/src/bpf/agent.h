@@ -137,6 +137,7 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 	if (p->form == FORM_GUIDED) {
 		startup_begin(&a->startup);
 		newcomer_forget(&a->guide.newcomer);
+		leap_forget(&a->guide.leap);
 		a->timed_out = now;
 	}
 	a->window = FLOOR;
@@ -172,6 +173,7 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	a->guide.touched = now;
 	startup_begin(&a->startup);
 	newcomer_forget(&a->guide.newcomer);
+	leap_forget(&a->guide.leap);
 }
 
 /* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */

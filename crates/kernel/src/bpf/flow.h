@@ -128,7 +128,8 @@ struct law {
 /* The clock as a flow hears it. */
 struct tick {
 	__u64 ahead;		/* time of day less the kernel's clock, modulo an hour */
-	__u64 counted;		/* ticks until the end of the last period, and one; 0: there was none */
+	__u64 began;		/* time of day at the start of the last period; 0: there was none before it */
+	__u64 ended;		/* and at its end; 0: there was none */
 };
 
 /* Mean of round-trip times. */
@@ -146,6 +147,12 @@ struct newcomer {
 	__u64 settled;
 };
 
+/* The queue since the last leap or drain, over periods in which the law was followed: crates/policy/src/agent/leap.rs. */
+struct leap {
+	__s64 queue;		/* average queueing delay */
+	__u64 lasted;
+};
+
 /* MODE_TEST is a drain that interrupts a competition. */
 enum mode { MODE_FOLLOW, MODE_DRAIN, MODE_TEST, MODE_COMPETE };
 
@@ -156,6 +163,8 @@ struct guide {
 	__u64 touched;
 	__u64 room;		/* 0: not known */
 	__s64 average;
+	__u64 risen;		/* whether the queue has, since the last drain began */
+	__u64 drained;		/* when that was over */
 	__u64 last_drain;
 	__u64 undisturbed_drain;	/* that and the average when the drain under way began */
 	__s64 undisturbed_average;
@@ -164,6 +173,7 @@ struct guide {
 	struct doubt doubt;
 	struct tick tick;
 	struct newcomer newcomer;
+	struct leap leap;
 	struct drain drain;
 	struct compete compete;
 };

@@ -5,6 +5,7 @@
 
 #include "compete.h"
 #include "doubt.h"
+#include "leap.h"
 #include "newcomer.h"
 #include "tick.h"
 
@@ -32,6 +33,7 @@ static inline void guide_believe(struct guide *g, u64 now, u64 base)
 static inline enum verdict guide_compete(struct guide *g, u64 now, u64 window, u64 *hold)
 {
 	g->suspicion.pressed = 0;
+	leap_forget(&g->leap);
 	g->mode = MODE_COMPETE;
 	compete_begin(&g->compete, now, window);
 	*hold = window;
@@ -49,6 +51,7 @@ static inline enum verdict guide_drain(struct guide *g, const struct rules *r, e
 	} else {
 		g->mode = MODE_DRAIN;
 	}
+	g->risen = 0;
 	g->undisturbed_drain = g->last_drain;
 	g->undisturbed_average = g->average;
 	g->last_drain = e->now;
@@ -56,13 +59,26 @@ static inline enum verdict guide_drain(struct guide *g, const struct rules *r, e
 	return VERDICT_HOLD;
 }
 
+/* Leaps if what was averaged says so. */
+static inline enum verdict guide_leap(struct guide *g, const struct rules *r, const struct leap *averaged,
+				      const struct ended *e, const struct signals *s, u64 *hold)
+{
+	u64 window = leap_window(averaged, r, s, g->base, e);
+
+	if (!window || (window <= e->window && suspicion_stirs(&g->suspicion, r, e->now)))
+		return VERDICT_FOLLOW;
+	leap_forget(&g->leap);
+	*hold = window;
+	return VERDICT_HOLD;
+}
+
 static inline enum verdict guide_follow(struct guide *g, const struct rules *r, const struct ended *e,
-					const struct signals *s, s64 rise, bool struck, u64 *hold)
+					const struct signals *s, s64 rise, u64 *hold)
 {
 	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
 	u64 since = e->now - g->last_drain, unseen = e->now - g->touched;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
-	bool rested;
+	bool rested, rises = rise > large, together;
 
 	if (window) {
 		guide_compete(g, e->now, window, hold);
@@ -71,10 +87,13 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 		g->compete.plateau_window = e->window;
 		return VERDICT_HOLD;
 	}
-	if (struck && unseen >= r->unseen)
+	if (rises && e->now - g->drained >= r->echo + 2 * e->srtt)
+		g->risen = 1;
+	together = g->risen && tick_struck(&g->tick, r->beat) && !suspicion_stirs(&g->suspicion, r, e->now);
+	if ((together || tick_struck(&g->tick, r->tick)) && unseen >= r->unseen)
 		return guide_drain(g, r, CAUSE_TICK, e, s, hold);
 	rested = since >= max(r->drain_rest, 4 * e->srtt);
-	if (rested && rise > large)
+	if (rested && rises)
 		return guide_drain(g, r, CAUSE_RISE, e, s, hold);
 	if (rested && doubt_asks(&g->doubt, r, e->srtt)) {
 		doubt_begin(&g->doubt, g->base);
@@ -82,6 +101,8 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	}
 	if (unseen >= r->drain_memory && since >= r->drain_memory / 2)
 		return guide_drain(g, r, CAUSE_CLOCK, e, s, hold);
+	if (tick_struck(&g->tick, r->leap_every))
+		return guide_leap(g, r, &g->leap, e, s, hold);
 	return VERDICT_FOLLOW;
 }
 
@@ -159,15 +180,35 @@ noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 wind
 	return most > window ? min(most, part_of(window, r->newcomer_most)) : 0;
 }
 
+/* A drain is over. Whoever drained with all others knows the base, and what the queue was before. */
+static inline enum verdict guide_end_drain(struct guide *g, const struct rules *r, const struct ended *e,
+					   const struct signals *s, u64 *hold)
+{
+	bool together = g->drain.cause == CAUSE_TICK && drain_emptied(&g->drain, g->base);
+	struct leap averaged = g->leap;
+	enum verdict verdict;
+	u64 fitted;
+
+	leap_forget(&g->leap);
+	g->drained = e->now;
+	verdict = guide_judge(g, r, e->now, hold);
+	if (verdict != VERDICT_FOLLOW)
+		return verdict;
+	fitted = guide_fit_in(g, r, e->window);
+	if (fitted) {
+		*hold = fitted;
+		return VERDICT_HOLD;
+	}
+	return together ? guide_leap(g, r, &averaged, e, s, hold) : VERDICT_FOLLOW;
+}
+
 /* A period has ended with these signals. */
 noinline int guide_end_period(const struct policy *p, struct agent *a, const struct ended *e, u64 *hold)
 {
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
-	enum verdict verdict;
-	u64 fitted;
-	bool following, struck;
+	bool following;
 	s64 rise;
 
 	if (!p || !a || !e || !hold)
@@ -181,13 +222,15 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
 	law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length, following);
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
-	if (following)
+	if (following) {
 		doubt_end_period(&g->doubt, r, s, e->length);
+		leap_end_period(&g->leap, s->queue, e->length, e->srtt);
+	}
 	newcomer_end_period(&g->newcomer, r, e->now, e->srtt, e->low, g->mode == MODE_DRAIN || g->mode == MODE_TEST);
-	struck = tick_strikes(&g->tick, r->tick, e->now);
+	tick_end_period(&g->tick, e->now);
 	switch (g->mode) {
 	case MODE_FOLLOW:
-		return guide_follow(g, r, e, s, rise, struck, hold);
+		return guide_follow(g, r, e, s, rise, hold);
 	case MODE_COMPETE:
 		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
 		if (compete_immovable(&g->compete, e->now, e->srtt, e->window)) {
@@ -196,7 +239,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 			guide_believe(g, e->now, g->base + g->compete.plateau_delay);
 			return VERDICT_FOLLOW;
 		}
-		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s, struck))
+		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s, tick_struck(&g->tick, r->tick)))
 			return guide_drain(g, r, CAUSE_TEST, e, s, hold);
 		return VERDICT_LEAVE;
 	}
@@ -211,14 +254,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	case STAGE_OVER:
 		break;
 	}
-	verdict = guide_judge(g, r, e->now, hold);
-	if (verdict != VERDICT_FOLLOW)
-		return verdict;
-	fitted = guide_fit_in(g, r, e->window);
-	if (!fitted)
-		return VERDICT_FOLLOW;
-	*hold = fitted;
-	return VERDICT_HOLD;
+	return guide_end_drain(g, r, e, s, hold);
 }
 
 #endif

@@ -82,12 +82,23 @@ struct rules {
 	__s64 newcomer_most;
 	__s64 newcomer_short;
 
+	__u64 leap_every;
+	__u64 leap_least;
+	__s64 leap_loss;
+	__s64 leap_high;
+	__s64 leap_dead;
+	__s64 leap_part;
+	__s64 leap_up;
+	__s64 leap_down;
+
 	__u64 drain_rise;
 	__s64 drain_rise_share;
 	__u64 drain_average;
 	__u64 drain_rest;
 	__u64 drain_memory;
 	__u64 tick;
+	__u64 beat;
+	__u64 echo;
 	__u64 unseen;
 	__u64 drain_length;
 	__s64 drain_depth;

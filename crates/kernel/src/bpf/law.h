@@ -41,6 +41,20 @@ static inline u64 wanted_delay(const struct rules *r, u64 rate)
 	return delay_of(wanted(r, rate), rate);
 }
 
+/* The window with which the law rests at a queueing delay over a base round-trip time. */
+noinline u64 resting_window(const struct rules *r, u64 base, u64 queue)
+{
+	u64 own;
+	s64 relative; /* ln(backlog / (queue * reference)), Q24 */
+
+	if (!r || !queue)
+		return 0;
+	relative = ln_q(max(r->backlog, 1ll), 20) + ln_q(max(r->per_reference, 1ll), 40) - ln_q(seconds_q30(queue), 30);
+	/* Its own packets in that queue; of the whole round trip it has as many as the queue is of it. */
+	own = mul_shr(r->backlog, exp_q30((relative * r->resting) >> 18), 30);
+	return mul_shr(own, ratio(base + queue, queue, 20), 20);
+}
+
 /* What a share of lost packets counts in the error. */
 static inline s64 losses(const struct rules *r, s64 loss)
 {

@@ -3,7 +3,7 @@
 #ifndef ASTRAEA_NEWCOMER_H
 #define ASTRAEA_NEWCOMER_H
 
-#include "flow.h"
+#include "law.h"
 
 #define NEWCOMER_SHORTEST (MS / 2)	/* queueing delays below are noise */
 #define NEWCOMER_ROUNDS 5
@@ -55,17 +55,11 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 }
 
 /* The window with which the law rests at this round-trip time, 0 if there is no queue in it. */
-noinline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
+static inline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
 {
-	u64 queue = less(rtt, base), own;
-	s64 relative; /* ln(backlog / (queue * reference)), Q24 */
+	u64 queue = less(rtt, base);
 
-	if (!r || queue < NEWCOMER_SHORTEST)
-		return 0;
-	relative = ln_q(max(r->backlog, 1ll), 20) + ln_q(max(r->per_reference, 1ll), 40) - ln_q(seconds_q30(queue), 30);
-	/* Its own packets in that queue; of the whole round trip it has as many as the queue is of it. */
-	own = mul_shr(r->backlog, exp_q30((relative * r->resting) >> 18), 30);
-	return mul_shr(own, ratio(base + queue, queue, 20), 20);
+	return queue < NEWCOMER_SHORTEST ? 0 : resting_window(r, base, queue);
 }
 
 /* The window that the others had at this base round-trip time, 0 if it is not known. */

@@ -5,14 +5,17 @@
 
 #include "flow.h"
 
-/* A period has ended: whether the clock, which strikes `every` so many ns, has struck in it. */
-static inline bool tick_strikes(struct tick *t, u64 every, u64 now)
+/* A period has ended. */
+static inline void tick_end_period(struct tick *t, u64 now)
 {
-	u64 count = every ? (now + t->ahead) / every + 1 : 0;
-	bool struck = t->counted && t->counted != count;
+	t->began = t->ended;
+	t->ended = now + t->ahead;
+}
 
-	t->counted = count;
-	return struck;
+/* Whether a clock that strikes `every` so many ns has struck in that period. */
+noinline int tick_struck(const struct tick *t, u64 every)
+{
+	return t && every && t->began && t->began / every != t->ended / every;
 }
 
 #endif

@@ -6,6 +6,7 @@ use super::compete::Compete;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
 use super::law::Law;
+use super::leap::Leap;
 use super::newcomer::Newcomer;
 use super::rules::Rules;
 use super::suspicion::Suspicion;
@@ -34,6 +35,7 @@ pub(super) struct Guide {
     doubt: Doubt,
     tick: Tick,
     newcomer: Newcomer,
+    leap: Leap,
     /// Base round-trip time in ns, and when a sample last came near it.
     base: Nanos,
     touched: Nanos,
@@ -41,6 +43,9 @@ pub(super) struct Guide {
     room: Nanos,
     /// Average queueing delay in s.
     average: f64,
+    /// Whether it has risen since the last drain began, and when that was over.
+    risen: bool,
+    drained: Nanos,
     last_drain: Nanos,
     /// That and `average` when the drain under way began.
     undisturbed: (Nanos, f64),
@@ -93,10 +98,13 @@ impl Guide {
             doubt: Doubt::new(rules),
             tick: Tick::new(clock),
             newcomer: Newcomer::default(),
+            leap: Leap::default(),
             base: Nanos::MAX,
             touched: 0,
             room: Nanos::MAX,
             average: 0.0,
+            risen: false,
+            drained: 0,
             last_drain: 0,
             undisturbed: (0, 0.0),
             failures: 0,
@@ -145,22 +153,17 @@ impl Guide {
         self.suspicion.end_period(&self.rules, seconds, signals, window, following);
         if following {
             self.doubt.end_period(&self.rules, signals, length);
+            self.leap.end_period(signals, seconds, srtt);
         }
         self.newcomer.end_period(&self.rules, now, srtt, low, matches!(self.mode, Mode::Drain(..)));
-        let struck = self.tick.strikes(self.rules.drain.tick, now);
+        self.tick.end_period(now);
         match &mut self.mode {
-            Mode::Follow => self.follow(ended, signals, rise, struck),
+            Mode::Follow => self.follow(ended, signals, rise),
             Mode::Drain(drain, _) => match drain.end_period(now, low, signals.spread, self.base) {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
                 Stage::Watching => Verdict::Follow,
-                Stage::Over => {
-                    let few = drain.emptied_short(&self.rules, self.base);
-                    match self.judge(now) {
-                        Verdict::Follow => self.fit_in(window, few),
-                        verdict => verdict,
-                    }
-                }
+                Stage::Over => self.end_drain(ended, signals),
             },
             Mode::Compete(compete) => {
                 compete.end_period(&self.rules, now, seconds, signals, window);
@@ -169,7 +172,8 @@ impl Guide {
                     self.suspicion.mistaken(window);
                     self.believe(now, self.base + (delay * 1e9) as Nanos);
                     Verdict::Follow
-                } else if compete.test_is_due(&self.rules, now, srtt, signals, struck) {
+                } else if compete.test_is_due(&self.rules, now, srtt, signals, self.tick.struck(self.rules.drain.tick))
+                {
                     self.drain(Cause::Test, ended, signals)
                 } else {
                     Verdict::Leave
@@ -178,27 +182,42 @@ impl Guide {
         }
     }
 
-    fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64, struck: bool) -> Verdict {
+    fn follow(&mut self, ended: &Ended, signals: &Signals, rise: f64) -> Verdict {
         let Ended { now, srtt, window, .. } = *ended;
         if let Some(window) = self.suspicion.pressure(&self.rules, now, srtt, signals, window) {
             return self.compete(Compete::new(now, window, self.mss).after(ended.window, signals.queue));
         }
         let rules = &self.rules.drain;
         let since = now - self.last_drain;
-        let large = rules.rise.max(rules.rise_share * self.base as f64 / 1e9);
+        let rises = rise > rules.rise.max(rules.rise_share * self.base as f64 / 1e9);
+        self.risen |= rises && now - self.drained >= rules.echo + 2 * srtt;
+        let together = self.risen && self.tick.struck(rules.beat) && !self.suspicion.stirs(&self.rules, now);
         let rested = since >= rules.rest.max(4 * srtt);
         let unseen = now - self.touched;
-        if struck && unseen >= rules.unseen {
+        if (together || self.tick.struck(rules.tick)) && unseen >= rules.unseen {
             self.drain(Cause::Tick, ended, signals)
-        } else if rested && rise > large {
+        } else if rested && rises {
             self.drain(Cause::Rise, ended, signals)
         } else if rested && self.doubt.asks(srtt) {
             self.doubt.begin(self.base);
             self.drain(Cause::Doubt, ended, signals)
         } else if unseen >= rules.memory && since >= rules.memory / 2 {
             self.drain(Cause::Clock, ended, signals)
+        } else if self.tick.struck(self.rules.leap.every) {
+            self.leap(self.leap, ended, signals)
         } else {
             Verdict::Follow
+        }
+    }
+
+    /// Leaps if what was averaged says so.
+    fn leap(&mut self, averaged: Leap, ended: &Ended, signals: &Signals) -> Verdict {
+        match averaged.window(&self.rules, self.base, ended, signals) {
+            Some(window) if window > ended.window || !self.suspicion.stirs(&self.rules, ended.now) => {
+                self.leap = Leap::default();
+                Verdict::Hold(window)
+            }
+            _ => Verdict::Follow,
         }
     }
 
@@ -211,11 +230,28 @@ impl Guide {
             }
             _ => None,
         };
+        self.risen = false;
         self.undisturbed = (self.last_drain, self.average);
         self.last_drain = ended.now;
         let hold = drain.hold;
         self.mode = Mode::Drain(drain, interrupted);
         Verdict::Hold(hold)
+    }
+
+    /// A drain is over. Whoever drained with all others knows the base, and what the queue was before.
+    fn end_drain(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
+        let Mode::Drain(drain, _) = &self.mode else { return Verdict::Follow };
+        let few = drain.emptied_short(&self.rules, self.base);
+        let together = drain.cause == Cause::Tick && drain.emptied(self.base);
+        let averaged = std::mem::take(&mut self.leap);
+        self.drained = ended.now;
+        match self.judge(ended.now) {
+            Verdict::Follow => match self.fit_in(ended.window, few) {
+                Verdict::Follow if together => self.leap(averaged, ended, signals),
+                verdict => verdict,
+            },
+            verdict => verdict,
+        }
     }
 
     /// What a drain that is over has shown.
@@ -290,6 +326,7 @@ impl Guide {
 
     fn compete(&mut self, compete: Compete) -> Verdict {
         self.suspicion.forget();
+        self.leap = Leap::default();
         let window = compete.window();
         self.mode = Mode::Compete(Box::new(compete));
         Verdict::Hold(window)
@@ -330,6 +367,7 @@ impl Guide {
         self.mode = Mode::Follow;
         self.suspicion.forget();
         self.newcomer = Newcomer::default();
+        self.leap = Leap::default();
     }
 }
 

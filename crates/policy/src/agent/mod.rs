@@ -5,6 +5,7 @@ mod doubt;
 mod drain;
 mod guide;
 mod law;
+mod leap;
 mod monitor;
 mod newcomer;
 mod rules;
@@ -26,7 +27,7 @@ use crate::state::{LocalState, Measurement};
 use guide::{Ended, Guide, Verdict};
 use law::Law;
 use monitor::Monitor;
-pub use rules::{DrainRules, NeighbourRules, Rules};
+pub use rules::{DrainRules, LeapRules, NeighbourRules, Rules};
 use startup::{Exit, Startup};
 
 /// The law's step at these signals, as a relative change of the window per round trip, for a flow that remembers

@@ -88,7 +88,7 @@ impl Newcomer {
     /// The window in packets with which the law rests at this round-trip time.
     fn window(rules: &Rules, base: Nanos, rtt: Nanos) -> Option<f64> {
         let queue = rtt.checked_sub(base)? as f64 / 1e9;
-        (queue >= Self::SHORTEST).then(|| rules.resting_rate(queue) * (base as f64 / 1e9 + queue))
+        (queue >= Self::SHORTEST).then(|| rules.resting_window(base as f64 / 1e9, queue))
     }
 }
 

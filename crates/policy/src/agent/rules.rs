@@ -52,10 +52,33 @@ pub struct Rules {
     pub newcomer_most: f64,
     /// … the latter if the queueing delay before the drain was below this multiple of what the law wants.
     pub newcomer_short: f64,
+    /// When and how far a flow leaps to the fair rate.
+    pub leap: LeapRules,
     /// When and how the queue is drained.
     pub drain: DrainRules,
     /// What is taken for a neighbour of another kind, and how it is met.
     pub neighbour: NeighbourRules,
+}
+
+/// How a flow leaps to the window that the average queue says is everybody's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeapRules {
+    /// At multiples of this time of day everybody leaps …
+    pub every: Nanos,
+    /// … who has followed the law for this long (and eight round trips) since the last leap or drain …
+    pub least: Nanos,
+    /// … where no larger share of the packets is lost …
+    pub loss: f64,
+    /// … and the average queueing delay is at most this multiple of what the law wants at the flow's rate.
+    pub high: f64,
+    /// Distance of the window from that one, as a logarithm, that is left alone …
+    pub dead: f64,
+    /// … and the part of what is beyond that is leapt over, …
+    pub part: f64,
+    /// … as a logarithm at most so far up …
+    pub up: f64,
+    /// … and down.
+    pub down: f64,
 }
 
 /// When and how the queue is drained to see the base round-trip time.
@@ -73,7 +96,11 @@ pub struct DrainRules {
     pub memory: Nanos,
     /// At multiples of this time of day (a fraction of an hour) it is looked for by everybody …
     pub tick: Nanos,
-    /// … who has not seen it for this long.
+    /// … and at multiples of this by those who have seen the queue rise as above since it was last drained, …
+    pub beat: Nanos,
+    /// … if it was not within this time (and two round trips) of that drain, after which the queue comes back, …
+    pub echo: Nanos,
+    /// … unless it was seen within this time.
     pub unseen: Nanos,
     /// Shortest drain; at least a round trip.
     pub length: Nanos,
@@ -162,6 +189,11 @@ impl Rules {
         self.wanted(rate) / rate
     }
 
+    /// The window in packets with which the law rests at a queueing delay over a base round-trip time, both in s.
+    pub fn resting_window(&self, base: f64, delay: f64) -> f64 {
+        self.resting_rate(delay) * (base + delay)
+    }
+
     /// Rate in packets/s at which flows have what the law wants at a queueing delay in s: the inverse of
     /// [`wanted_delay`](Self::wanted_delay).
     pub fn resting_rate(&self, delay: f64) -> f64 {
@@ -194,6 +226,16 @@ impl Default for Rules {
             newcomer_least: 0.1,
             newcomer_most: 3.0,
             newcomer_short: 2.5,
+            leap: LeapRules {
+                every: SECOND,
+                least: SECOND,
+                loss: 0.002,
+                high: 2.0,
+                dead: 0.3,
+                part: 0.5,
+                up: 0.2,
+                down: 0.7,
+            },
             drain: DrainRules {
                 rise: 0.003,
                 rise_share: 0.15,
@@ -201,7 +243,9 @@ impl Default for Rules {
                 rest: 3 * SECOND / 2,
                 memory: 5 * SECOND,
                 tick: 5 * SECOND,
-                unseen: SECOND,
+                beat: SECOND / 2,
+                echo: 100 * MILLISECOND,
+                unseen: 400 * MILLISECOND,
                 length: 30 * MILLISECOND,
                 depth: 0.98,
                 tick_depth: 1.02,

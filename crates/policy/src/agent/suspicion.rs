@@ -119,6 +119,12 @@ impl Suspicion {
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
+    /// Whether anything speaks for a neighbour at all, though too little to compete: pressure, or a competition that ended
+    /// lately.
+    pub(super) fn stirs(&self, rules: &Rules, now: Nanos) -> bool {
+        self.pressed > 0.0 || self.past.as_ref().is_some_and(|past| now - past.ended < rules.neighbour.memory)
+    }
+
     /// A drain has emptied the queue.
     pub(super) fn emptied(&mut self) {
         self.in_vain = 0;

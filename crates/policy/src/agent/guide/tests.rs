@@ -1,4 +1,4 @@
-use super::super::rules::DrainRules;
+use super::super::rules::{DrainRules, LeapRules};
 use super::super::testing::{MSS, close, ms, signals};
 use super::*;
 
@@ -16,7 +16,17 @@ impl Flow {
     /// One without a clock.
     fn new() -> Self {
         let rules = Rules::default();
-        Self::of(&Rules { drain: DrainRules { tick: Nanos::MAX, ..rules.drain }, ..rules })
+        Self::of(&Rules {
+            drain: DrainRules { tick: Nanos::MAX, beat: Nanos::MAX, ..rules.drain },
+            leap: LeapRules { every: Nanos::MAX, ..rules.leap },
+            ..rules
+        })
+    }
+
+    /// One that hears a clock, and does not leap.
+    fn with_clock() -> Self {
+        let rules = Rules::default();
+        Self::of(&Rules { leap: LeapRules { every: Nanos::MAX, ..rules.leap }, ..rules })
     }
 
     fn of(rules: &Rules) -> Self {
@@ -206,18 +216,18 @@ fn a_test_that_finds_a_queue_goes_on_with_it() {
 
 #[test]
 fn who_has_not_seen_the_base_drains_when_the_clock_strikes() {
-    let mut flow = Flow::of(&Rules::default());
+    let mut flow = Flow::with_clock();
     flow.until(3_900.0, BASE);
     assert!(flow.until(4_980.0, BASE + 2.0).iter().all(|verdict| *verdict == Verdict::Follow));
     let Verdict::Hold(hold) = flow.period(BASE + 2.0) else { panic!("a drain") };
     close(hold, 1.02 * (80.0 - 0.0005 * RATE));
-    flow.until(9_600.0, BASE);
+    flow.until(9_700.0, BASE);
     assert!(flow.until(10_200.0, BASE + 2.0).iter().all(|verdict| *verdict == Verdict::Follow), "just seen");
 }
 
 /// A flow that drains at 5 s, and what happens then if its smallest round-trip times are so many ms above its base of 40.
 fn ticked(low: f64) -> (Flow, Vec<Verdict>) {
-    let mut flow = Flow::of(&Rules::default());
+    let mut flow = Flow::with_clock();
     flow.until(3_900.0, BASE);
     flow.until(4_980.0, BASE + 2.0);
     let Verdict::Hold(_) = flow.period(BASE + 5.0) else { panic!("a drain") };
@@ -241,11 +251,71 @@ fn a_tick_that_changes_nothing_shows_a_longer_path() {
     assert_eq!(flow.guide.base, ms(BASE + 5.0));
 }
 
+/// A flow whose queue rises from 1 ms to this delay (ms) after a second, before the half second and before drains rest.
+fn risen(delay: f64) -> Flow {
+    let mut flow = Flow::with_clock();
+    flow.until(1_010.0, BASE + 1.0);
+    flow.until(1_470.0, BASE + delay);
+    flow
+}
+
+#[test]
+fn all_who_have_seen_the_queue_rise_drain_at_the_next_half_second() {
+    // At 2000 packets/s 4.4 ms are wanted: 8 ms are no pressure, and a rise of 7 is more than .15 of 40.
+    let mut flow = risen(8.0);
+    assert!(flow.guide.risen && matches!(flow.guide.mode, Mode::Follow));
+    let Verdict::Hold(hold) = flow.period(BASE + 8.0) else { panic!("a drain") };
+    close(hold, 1.02 * (80.0 - 0.002 * RATE));
+    assert!(!flow.guide.risen);
+    // 6 ms are none: .15 of 40 over the average.
+    let mut flow = risen(6.5);
+    assert!(!flow.guide.risen && flow.period(BASE + 6.5) == Verdict::Follow);
+}
+
+#[test]
+fn the_queue_that_comes_back_after_a_drain_is_no_rise() {
+    let again = |wait: usize| {
+        let mut flow = risen(8.0);
+        flow.period(BASE + 8.0);
+        flow.periods(5, BASE);
+        assert!(matches!(flow.guide.mode, Mode::Follow) && flow.guide.drained == flow.now);
+        flow.periods(wait, BASE + 0.1);
+        flow.period(BASE + 8.0);
+        flow.guide.risen
+    };
+    // .1 s and two round trips of 50 ms.
+    assert!(!again(5) && again(6));
+}
+
+#[test]
+fn where_a_neighbour_is_suspected_a_rise_is_not_drained_together() {
+    // More than twice 4.4 ms.
+    let mut flow = risen(9.0);
+    assert!(flow.guide.risen && flow.period(BASE + 9.0) == Verdict::Follow);
+}
+
+#[test]
+fn a_flow_leaps_at_full_seconds() {
+    let leapt = |queue: f64, window: f64, until: f64| {
+        let mut flow = Flow::of(&Rules::default());
+        flow.window = window;
+        flow.until(until, BASE + queue);
+        flow.window / window
+    };
+    // 4 ms are what the law wants at 2348 packets/s: of 103 packets. Half of what is beyond .3, and at most .2 up.
+    let fair = Rules::default().resting_window(0.040, 0.004);
+    close(leapt(4.0, 3.0 * fair, 2_010.0), (-0.5 * (3.0_f64.ln() - 0.3)).exp());
+    close(leapt(4.0, fair / 1.5, 2_010.0), (0.5 * (1.5_f64.ln() - 0.3)).exp());
+    close(leapt(4.0, fair / 9.0, 2_010.0), 0.2_f64.exp());
+    close(leapt(4.0, 1.3 * fair, 2_010.0), 1.0);
+    close(leapt(4.0, 3.0 * fair, 990.0), 1.0);
+    assert_eq!(leapt(9.0, 3.0 * fair, 2_010.0), 1.0, "more than twice the wanted delay: a neighbour's, perhaps");
+}
+
 #[test]
 fn a_competing_flow_tests_when_the_clock_strikes() {
     let mut flow = Flow::competing();
     flow.guide.rules.drain.tick = ms(100.0);
-    flow.guide.tick.strikes(ms(100.0), flow.now);
     assert_eq!(flow.periods(3, BASE + 6.0), [Verdict::Leave; 3]);
     assert!(matches!(flow.period(BASE + 6.0), Verdict::Hold(_)));
 }

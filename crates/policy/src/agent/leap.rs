@@ -1,0 +1,118 @@
+//! Leaps to the fair rate.
+//!
+//! The law moves a flow to the others' rate slowly where round trips are long or the queue swings; but its queue, averaged
+//! over a second, says what rate all of them would rest at. At full seconds of the day a flow that is far from it moves its
+//! window a part of the way at once. Done by all at the same time this leaves the sum nearly as it is, so that the law does
+//! not take it back.
+
+use astraea_cc::Nanos;
+
+use super::guide::Ended;
+use super::rules::Rules;
+use crate::backlog::Signals;
+
+/// The queue since the last leap or drain, over periods in which the law was followed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Leap {
+    /// Average queueing delay in s.
+    queue: f64,
+    /// Seconds of such periods.
+    lasted: f64,
+}
+
+impl Leap {
+    /// Time constant of the average in s, or in round trips if that is longer.
+    const AVERAGE: f64 = 1.0;
+    const ROUNDS: f64 = 5.0;
+    /// Round trips at least that it takes to tell.
+    const LEAST: f64 = 8.0;
+    /// Queueing delays in s below which rates are not told apart.
+    const SHORTEST: f64 = 5e-4;
+
+    /// A period of so many seconds has ended in which the law was followed.
+    pub(super) fn end_period(&mut self, signals: &Signals, seconds: f64, srtt: Nanos) {
+        self.lasted += seconds;
+        let constant = Self::AVERAGE.max(Self::ROUNDS * srtt as f64 / 1e9).min(self.lasted);
+        self.queue += (signals.queue - self.queue) * (seconds / constant).min(1.0);
+    }
+
+    /// The window in packets to leap to over a base round-trip time in ns, if there is one.
+    pub(super) fn window(&self, rules: &Rules, base: Nanos, ended: &Ended, signals: &Signals) -> Option<f64> {
+        let leap = &rules.leap;
+        let least = (leap.least as f64 / 1e9).max(Self::LEAST * ended.srtt as f64 / 1e9);
+        // A queue that is far longer than flows of the kind leave is no word of theirs.
+        let foreign = self.queue > leap.high * rules.wanted_delay(signals.rate);
+        if self.lasted < least || signals.loss > leap.loss || foreign {
+            return None;
+        }
+        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Self::SHORTEST));
+        let distance = libm::log(fair / ended.window);
+        let beyond = distance - distance.clamp(-leap.dead, leap.dead);
+        let step = (leap.part * beyond).clamp(-leap.down, leap.up);
+        (step != 0.0).then(|| ended.window * libm::exp(step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{close, ms, signals};
+    use super::*;
+
+    const BASE: Nanos = 40_000_000;
+
+    /// What a flow at 2000 packets/s has averaged after so many periods of 100 ms with 4 ms of queue.
+    fn averaged(periods: usize) -> Leap {
+        let mut leap = Leap::default();
+        (0..periods).for_each(|_| leap.end_period(&signals(2000.0, 4.0), 0.1, ms(50.0)));
+        leap
+    }
+
+    fn to(leap: Leap, signals: &Signals, srtt: f64, window: f64) -> Option<f64> {
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), window };
+        leap.window(&Rules::default(), BASE, &ended, signals)
+    }
+
+    #[test]
+    fn the_average_is_a_mean_at_first_and_follows_the_last_second() {
+        let mut leap = averaged(1);
+        leap.end_period(&signals(2000.0, 2.0), 0.1, ms(50.0));
+        close(leap.queue, 0.003);
+        let mut leap = averaged(20);
+        leap.end_period(&signals(2000.0, 2.0), 0.1, ms(50.0));
+        close(leap.queue, 0.0038);
+        // Five round trips, where those are longer.
+        leap.end_period(&signals(2000.0, 1.8), 0.1, ms(300.0));
+        close(leap.queue, 0.0038 - 0.002 / 15.0);
+    }
+
+    #[test]
+    fn a_flow_leaps_once_it_can_tell() {
+        let now = signals(2000.0, 4.0);
+        assert!(to(averaged(9), &now, 50.0, 300.0).is_none() && to(averaged(11), &now, 50.0, 300.0).is_some());
+        assert!(to(averaged(11), &now, 150.0, 300.0).is_none(), "eight round trips are 1.2 s");
+        assert!(to(averaged(13), &now, 150.0, 300.0).is_some());
+    }
+
+    #[test]
+    fn a_queue_of_others_and_losses_say_nothing() {
+        let fast = signals(5000.0, 4.0); // 2.5 ms are wanted
+        assert!(to(averaged(11), &fast, 50.0, 300.0).is_some());
+        let faster = signals(9000.0, 4.0); // 1.73 ms
+        assert_eq!(to(averaged(11), &faster, 50.0, 300.0), None);
+        let lossy = |loss| Signals { loss, ..signals(2000.0, 4.0) };
+        assert!(to(averaged(11), &lossy(0.002), 50.0, 300.0).is_some());
+        assert_eq!(to(averaged(11), &lossy(0.0021), 50.0, 300.0), None);
+    }
+
+    #[test]
+    fn half_of_the_way_beyond_what_is_left_alone() {
+        let (rules, now) = (Rules::default(), signals(2000.0, 4.0));
+        let fair = rules.resting_window(0.040, 0.004);
+        let at = |distance: f64| to(averaged(11), &now, 50.0, fair * distance.exp()).map(|to| (to / fair).ln());
+        close(at(1.0).unwrap(), 0.65);
+        close(at(-0.6).unwrap(), -0.45);
+        assert_eq!((at(0.29), at(-0.29)), (None, None));
+        close(at(-3.0).unwrap(), -2.8);
+        close(at(3.0).unwrap(), 2.3);
+    }
+}
