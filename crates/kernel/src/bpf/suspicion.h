@@ -64,12 +64,12 @@ static inline u64 suspicion_pressure(const struct suspicion *p, const struct rul
 	return 0;
 }
 
-/* Whether anything speaks for a neighbour at all: pressure, or a competition that ended lately. */
+/* Whether anything speaks for a neighbour at all: pressure, drains in vain, or a competition that ended lately. */
 noinline int suspicion_stirs(const struct suspicion *p, const struct rules *r, u64 now)
 {
 	if (!p || !r)
 		return 0;
-	return p->pressed || (p->past_ended && now - p->past_ended < r->neighbour_memory);
+	return p->pressed || p->in_vain >= r->drains || (p->past_ended && now - p->past_ended < r->neighbour_memory);
 }
 
 /* A drain has left the queue nearly as it was. The window to compete with if that is reason enough, else 0. */

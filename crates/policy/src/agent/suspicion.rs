@@ -119,10 +119,11 @@ impl Suspicion {
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
-    /// Whether anything speaks for a neighbour at all, though too little to compete: pressure, or a competition that ended
-    /// lately.
+    /// Whether anything speaks for a neighbour at all, though too little to compete: pressure, drains in vain, or a
+    /// competition that ended lately.
     pub(super) fn stirs(&self, rules: &Rules, now: Nanos) -> bool {
-        self.pressed > 0.0 || self.past.as_ref().is_some_and(|past| now - past.ended < rules.neighbour.memory)
+        let lately = |past: &Past| now - past.ended < rules.neighbour.memory;
+        self.pressed > 0.0 || self.in_vain >= rules.neighbour.drains || self.past.as_ref().is_some_and(lately)
     }
 
     /// A drain has emptied the queue.
@@ -306,6 +307,26 @@ mod tests {
         flow.window = 10.0;
         flow.periods(1, 9.0);
         assert_eq!(flow.suspicion.failed_drain(&flow.rules, 0), None);
+    }
+
+    #[test]
+    fn pressure_drains_in_vain_and_a_competition_stir_suspicion() {
+        let mut flow = Flow::new();
+        let stirs = |flow: &Flow, at: f64| flow.suspicion.stirs(&flow.rules, ms(at));
+        flow.periods(1, 20.0);
+        assert!(!stirs(&flow, 0.0), "an error of -1");
+        flow.periods(1, 21.0);
+        assert!(stirs(&flow, 0.0));
+        flow.periods(1, 9.0);
+        assert!(!stirs(&flow, 0.0), "relief");
+        flow.suspicion.failed_drain(&flow.rules, 0);
+        assert!(!stirs(&flow, 0.0), "one may be an accident");
+        flow.suspicion.failed_drain(&flow.rules, 0);
+        assert!(stirs(&flow, 0.0));
+        flow.suspicion.emptied();
+        assert!(!stirs(&flow, 0.0));
+        flow.suspicion.competed(ms(1_000.0), true, 0.030, 80.0);
+        assert!(stirs(&flow, 12_999.0) && !stirs(&flow, 13_000.0));
     }
 
     #[test]
