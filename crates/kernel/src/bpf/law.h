@@ -9,6 +9,8 @@
 #define LAW_SHORTEST (MS / 10)
 #define LAW_NO_QUEUE (Q24 / 4)	/* of the wanted backlog, at most */
 
+#define SHORTEST_QUEUE (MS / 2)	/* shorter ones are noise: they do not tell the rate at which flows rest */
+
 /* The flow's own packets in the queue, Q20, at most half a million. */
 static inline u64 backlog_of(const struct signals *s, u64 delay)
 {

@@ -8,7 +8,6 @@
 #define LEAP_AVERAGE SECOND
 #define LEAP_ROUNDS 5
 #define LEAP_LEAST 8
-#define LEAP_SHORTEST (MS / 2)
 
 static inline void leap_forget(struct leap *l)
 {
@@ -41,7 +40,7 @@ noinline u64 leap_window(const struct leap *l, const struct rules *r, const stru
 	if (l->lasted < max(r->leap_least, LEAP_LEAST * e->srtt) || s->loss > r->leap_loss ||
 	    queue > part_of(wanted_delay(r, s->rate), r->leap_high))
 		return 0;
-	distance = ln_q(max(resting_window(r, base, max(queue, LEAP_SHORTEST)), 1ull), 20) - ln_q(max(e->window, 1ull), 20);
+	distance = ln_q(max(resting_window(r, base, max(queue, SHORTEST_QUEUE)), 1ull), 20) - ln_q(max(e->window, 1ull), 20);
 	step = mul_q24(r->leap_part, distance - bounded(distance, -r->leap_dead, r->leap_dead));
 	if (!step)
 		return 0;

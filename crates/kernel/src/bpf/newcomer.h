@@ -5,7 +5,6 @@
 
 #include "law.h"
 
-#define NEWCOMER_SHORTEST (MS / 2)	/* queueing delays below are noise */
 #define NEWCOMER_ROUNDS 5
 
 static inline void mean_add(struct mean *m, u64 rtt)
@@ -59,7 +58,7 @@ static inline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
 {
 	u64 queue = less(rtt, base);
 
-	return queue < NEWCOMER_SHORTEST ? 0 : resting_window(r, base, queue);
+	return queue < SHORTEST_QUEUE ? 0 : resting_window(r, base, queue);
 }
 
 /* The window that the others had at this base round-trip time, 0 if it is not known. */

@@ -26,8 +26,6 @@ impl Leap {
     const ROUNDS: f64 = 5.0;
     /// Round trips at least that it takes to tell.
     const LEAST: f64 = 8.0;
-    /// Queueing delays in s below which rates are not told apart.
-    const SHORTEST: f64 = 5e-4;
 
     /// A period of so many seconds has ended in which the law was followed.
     pub(super) fn end_period(&mut self, signals: &Signals, seconds: f64, srtt: Nanos) {
@@ -45,7 +43,7 @@ impl Leap {
         if self.lasted < least || signals.loss > leap.loss || foreign {
             return None;
         }
-        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Self::SHORTEST));
+        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Rules::SHORTEST_QUEUE));
         let distance = libm::log(fair / ended.window);
         let beyond = distance - distance.clamp(-leap.dead, leap.dead);
         let step = (leap.part * beyond).clamp(-leap.down, leap.up);

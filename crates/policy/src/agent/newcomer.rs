@@ -44,8 +44,6 @@ pub(super) struct Newcomer {
 }
 
 impl Newcomer {
-    /// Queueing delays in s below this are noise.
-    const SHORTEST: f64 = 5e-4;
     /// Round trips that are added to the time for which a flow is a newcomer.
     const ROUNDS: u64 = 5;
 
@@ -88,7 +86,7 @@ impl Newcomer {
     /// The window in packets with which the law rests at this round-trip time.
     fn window(rules: &Rules, base: Nanos, rtt: Nanos) -> Option<f64> {
         let queue = rtt.checked_sub(base)? as f64 / 1e9;
-        (queue >= Self::SHORTEST).then(|| rules.resting_window(base as f64 / 1e9, queue))
+        (queue >= Rules::SHORTEST_QUEUE).then(|| rules.resting_window(base as f64 / 1e9, queue))
     }
 }
 

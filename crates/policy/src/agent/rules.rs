@@ -163,6 +163,9 @@ impl Rules {
     /// Rate in packets/s at which `backlog` holds (33 Mbit/s).
     pub const REFERENCE: f64 = 2777.0;
 
+    /// Queueing delays in s below this are noise: they do not tell the rate at which flows rest.
+    pub(super) const SHORTEST_QUEUE: f64 = 5e-4;
+
     /// Power of the rate by which the wanted backlog grows. The higher, the shorter the queue of many slow flows; the
     /// lower, the less a mistaken base round-trip time matters and the farther a flow is off its balance at the wrong rate.
     pub const EXPONENT: f64 = 0.375;
