@@ -33,8 +33,8 @@ LEAVES_OUT = (
     "whether and how fast flows come to rest: delay in the loop could make them swing, which simulations must show",
     "flows that see different things: a late one that takes the others' queue for its base round-trip time, one with "
     "more random loss or more jitter than the other",
-    "slow start, drains, competition with other schemes, bursts of losses, paths that keep showing no queue, and "
-    "windows at their smallest or largest",
+    "slow start, drains, leaps, competition with other schemes, bursts of losses, paths that keep showing no queue, "
+    "and windows at their smallest or largest",
     "paths with several bottlenecks",
 )
 COUNTED = (
