@@ -115,6 +115,7 @@ fn rules(r: &Rules) -> intf::Rules {
         first_test: neighbour.first_test,
         test_length: neighbour.test_length,
         empty: q24(neighbour.empty),
+        gone: u64::from(neighbour.gone),
         neighbour_memory: neighbour.memory,
         immunity: neighbour.immunity,
         lossy: q24(neighbour.lossy),

@@ -4,10 +4,10 @@
 #define ASTRAEA_COMPETE_H
 
 #include "cubic.h"
+#include "loss_intervals.h"
 #include "suspicion.h"
 
 #define PEAK (4 * SECOND)
-#define LOSS_TIME (2 * SECOND)
 
 static inline u64 compete_window(const struct compete *c)
 {
@@ -20,9 +20,10 @@ static inline void compete_begin(struct compete *c, u64 now, u64 window)
 	c->cubic.last_ack = now;
 	cubic_continue_from(&c->cubic, window);
 	c->peak = 0;
-	c->loss = 0;
+	loss_intervals_forget(&c->losses);
 	c->tested = now;
 	c->confirmed = 0;
+	c->alone = 0;
 	c->plateau_delay = 0;
 	c->plateau_since = now;
 	c->plateau_window = window;
@@ -31,18 +32,19 @@ static inline void compete_begin(struct compete *c, u64 now, u64 window)
 static inline void compete_end_period(struct compete *c, const struct rules *r, u64 now, u64 length,
 				      const struct signals *s, u64 window)
 {
-	u64 small = min(window >> 10, 1ull << 31);
+	u64 small = min(window >> 10, 1ull << 31), mean;
 	bool unyielding;
 
 	c->peak = max((u64)followed(c->peak, 0, length, PEAK), s->queue);
-	c->loss = followed(c->loss, s->loss, length, LOSS_TIME);
+	loss_intervals_deliver(&c->losses, backlog_of(s, min(length, 64 * SECOND)));
 	if (s->queue + MS / 2 < c->plateau_delay || s->queue > c->plateau_delay + c->plateau_delay / 100 + MS / 2) {
 		c->plateau_delay = s->queue;
 		c->plateau_since = now;
 		c->plateau_window = window;
 	}
-	/* Reno among its like loses 1.5 packets per window squared. Much more comes from senders that do not mind. */
-	unyielding = (s64)mul_shr(small * small, c->loss, 20) > r->lossy;
+	/* Losses that come far more often than among flows that yield to them are of senders that do not mind. */
+	mean = loss_intervals_mean(&c->losses);
+	unyielding = mean && small * small > part_of(mean, r->lossy);
 	if (!c->steadfast && unyielding) {
 		c->steadfast = window;
 	} else if (c->steadfast && !unyielding) {
@@ -77,6 +79,18 @@ static inline bool compete_test_is_due(struct compete *c, const struct rules *r,
 	return true;
 }
 
+/* A test has found nobody, or somebody. Returns whether the competition is over. */
+static inline bool compete_judge(struct compete *c, const struct rules *r, bool nobody)
+{
+	if (!nobody) {
+		c->confirmed = 1;
+		c->alone = 0;
+		return false;
+	}
+	c->alone++;
+	return !c->confirmed || c->alone >= r->gone;
+}
+
 static inline void compete_on_ack(struct compete *c, const struct ack *ack)
 {
 	if (c->steadfast)
@@ -93,6 +107,7 @@ static inline void compete_on_loss(struct compete *c, const struct rules *r, u64
 
 static inline void compete_on_congestion(struct compete *c, u64 flight)
 {
+	loss_intervals_lose(&c->losses);
 	if (!c->steadfast)
 		cubic_on_congestion(&c->cubic, flight);
 }

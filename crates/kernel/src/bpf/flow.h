@@ -82,17 +82,24 @@ struct cubic {
 	__u64 last_ack;
 };
 
+/* Packets between round trips with losses, Q20: the average of those that are over, and the one that is not. */
+struct loss_intervals {
+	__u64 mean;
+	__u64 open;
+	__u64 count;
+};
+
 struct compete {
 	struct cubic cubic;
+	struct loss_intervals losses;
 	__u64 steadfast;	/* window; 0: CUBIC's counts */
 	__u64 peak;
-	__s64 loss;
 	__u64 tested;
 	__u64 plateau_delay;
 	__u64 plateau_since;
 	__u64 plateau_window;
 	__u32 confirmed;
-	__u32 unused;
+	__u32 alone;		/* tests in a row since then that found nobody */
 };
 
 struct suspicion {

@@ -131,8 +131,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	}
 	g->average = 0;
 	if (g->mode == MODE_TEST) {
-		if (!drain_finds_nobody(d, r, g->base)) {
-			g->compete.confirmed = 1;
+		if (!compete_judge(&g->compete, r, drain_finds_nobody(d, r, g->base))) {
 			g->mode = MODE_COMPETE;
 			return VERDICT_LEAVE;
 		}

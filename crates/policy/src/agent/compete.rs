@@ -5,6 +5,7 @@
 
 use astraea_cc::{Ack, Congestion, Controller, Cubic, CubicConfig, Nanos, Rtt, SECOND};
 
+use super::loss_intervals::LossIntervals;
 use super::rules::Rules;
 use crate::backlog::Signals;
 
@@ -17,11 +18,12 @@ pub(super) struct Compete {
     steadfast: Option<f64>,
     /// Largest queueing delay in s, forgotten over seconds.
     pub(super) peak: f64,
-    /// Share of packets lost, over seconds.
-    loss: f64,
+    losses: LossIntervals,
     tested: Nanos,
     /// Whether a test has shown that somebody else fills the queue.
     pub(super) confirmed: bool,
+    /// Tests in a row since then that found nobody.
+    alone: u32,
     plateau: Plateau,
 }
 
@@ -34,9 +36,8 @@ struct Plateau {
 }
 
 impl Compete {
-    /// Time constants in s.
+    /// Time constant of the peak in s.
     const PEAK: f64 = 4.0;
-    const LOSS: f64 = 2.0;
     /// A test is due early when the queue has fallen to this share of its peak: others may have left, or be testing.
     const FALLING: f64 = 0.85;
 
@@ -47,9 +48,10 @@ impl Compete {
             cubic: Cubic::new(CubicConfig::default(), mss),
             steadfast: None,
             peak: 0.0,
-            loss: 0.0,
+            losses: LossIntervals::default(),
             tested: now,
             confirmed: false,
+            alone: 0,
             plateau: Plateau { delay: 0.0, since: now, window },
         };
         compete.be_cubic(window);
@@ -76,13 +78,13 @@ impl Compete {
     /// A period of `seconds` has ended.
     pub(super) fn end_period(&mut self, rules: &Rules, now: Nanos, seconds: f64, signals: &Signals, window: f64) {
         self.peak = (self.peak * (1.0 - seconds / Self::PEAK)).max(signals.queue);
-        self.loss += (signals.loss - self.loss) * (seconds / Self::LOSS).min(1.0);
+        self.losses.deliver(signals.rate * seconds);
         let Plateau { delay, .. } = self.plateau;
         if signals.queue < delay - 0.0005 || signals.queue > delay * 1.01 + 0.0005 {
             self.plateau = Plateau { delay: signals.queue, since: now, window };
         }
-        // Reno among its like loses 1.5 packets per window squared. Much more comes from senders that do not mind.
-        let unyielding = self.loss * window * window > rules.neighbour.lossy;
+        // Losses that come far more often than among flows that yield to them are of senders that do not mind.
+        let unyielding = self.losses.mean().is_some_and(|mean| window * window > rules.neighbour.lossy * mean);
         match self.steadfast {
             None if unyielding => self.steadfast = Some(window),
             Some(steadfast) if !unyielding => self.be_cubic(steadfast),
@@ -117,6 +119,16 @@ impl Compete {
         due
     }
 
+    /// A test has found nobody, or somebody. Returns whether the competition is over.
+    pub(super) fn judge(&mut self, rules: &Rules, nobody: bool) -> bool {
+        if nobody {
+            self.alone += 1;
+        } else {
+            (self.confirmed, self.alone) = (true, 0);
+        }
+        nobody && (!self.confirmed || self.alone >= rules.neighbour.gone)
+    }
+
     /// An acknowledgement moves the window.
     pub(super) fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         match &mut self.steadfast {
@@ -134,6 +146,7 @@ impl Compete {
 
     /// A round trip with losses begins.
     pub(super) fn on_congestion(&mut self, event: &Congestion) {
+        self.losses.lose();
         if self.steadfast.is_none() {
             self.cubic.on_congestion(event);
         }
@@ -158,17 +171,21 @@ mod tests {
         Compete::new(0, 100.0, MSS)
     }
 
-    /// A share of losses, for so long that it is the average.
-    fn lossy(compete: &mut Compete, loss: f64, window: f64) {
-        compete.end_period(&rules(), 0, Compete::LOSS, &Signals { loss, ..signals(2000.0, 20.0) }, window);
+    /// Two intervals of so many packets between losses, and a period.
+    fn lossy(compete: &mut Compete, packets: f64, window: f64) {
+        for _ in 0..2 {
+            compete.losses.deliver(packets);
+            compete.losses.lose();
+        }
+        compete.end_period(&rules(), 0, 0.03, &signals(2000.0, 20.0), window);
     }
 
     #[test]
     fn it_is_cubic_beside_senders_that_yield() {
         let mut compete = compete();
         close(compete.window(), 100.0);
-        // .0007 x 100 x 100 = 7 is below 8.
-        lossy(&mut compete, 0.0007, 100.0);
+        // 100 x 100 / 2600 is below 4.
+        lossy(&mut compete, 2600.0, 100.0);
         compete.on_loss(&rules(), 4 * u64::from(MSS));
         close(compete.window(), 100.0);
         compete.on_congestion(&congestion(Signal::Loss));
@@ -178,7 +195,7 @@ mod tests {
     #[test]
     fn it_holds_its_own_beside_others() {
         let mut compete = compete();
-        lossy(&mut compete, 0.0009, 100.0);
+        lossy(&mut compete, 2400.0, 100.0);
         compete.on_congestion(&congestion(Signal::Loss));
         close(compete.window(), 100.0);
         compete.on_loss(&rules(), 4 * u64::from(MSS));
@@ -187,9 +204,28 @@ mod tests {
         close(compete.window(), 100.0);
         compete.on_loss(&rules(), 10_000 * u64::from(MSS));
         close(compete.window(), 2.0);
-        lossy(&mut compete, 0.0, 2.0);
+        lossy(&mut compete, 2400.0, 2.0);
         compete.on_congestion(&congestion(Signal::Loss));
-        assert!(compete.steadfast.is_none(), "CUBIC again once losses are rare");
+        assert!(compete.steadfast.is_none(), "CUBIC again once losses are rare for its window");
+    }
+
+    #[test]
+    fn one_loss_says_nothing_about_neighbours() {
+        let mut compete = compete();
+        compete.on_congestion(&congestion(Signal::Loss));
+        compete.end_period(&rules(), 0, 0.03, &signals(2000.0, 20.0), 100.0);
+        close(compete.window(), 70.0);
+        compete.on_congestion(&congestion(Signal::Loss));
+        compete.end_period(&rules(), 0, 0.03, &signals(2000.0, 20.0), 49.0);
+        assert_eq!(compete.steadfast, Some(49.0), "60 packets between two");
+    }
+
+    #[test]
+    fn a_neighbour_that_was_found_is_gone_when_two_tests_in_a_row_find_nobody() {
+        let mut compete = compete();
+        assert!(compete.clone().judge(&rules(), true), "nobody ever was");
+        let found = [false, true, false, true, true].map(|nobody| compete.judge(&rules(), nobody));
+        assert_eq!(found, [false, false, false, false, true]);
     }
 
     #[test]

@@ -267,8 +267,7 @@ impl Guide {
         }
         self.average = 0.0;
         if let Some(mut compete) = interrupted {
-            if !drain.finds_nobody(&self.rules, self.base) {
-                compete.confirmed = true;
+            if !compete.judge(&self.rules, drain.finds_nobody(&self.rules, self.base)) {
                 self.mode = Mode::Compete(compete);
                 return Verdict::Leave;
             }

@@ -6,6 +6,7 @@ mod drain;
 mod guide;
 mod law;
 mod leap;
+mod loss_intervals;
 mod monitor;
 mod newcomer;
 mod rules;
