@@ -197,8 +197,11 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 	else if (a->last_rtt)
 		push_backlog(p, a);
 	if (a->startup.running && p->form == FORM_GUIDED)
-		newcomer_arrives(&a->guide.newcomer, &p->rules, period.rtt_min, a->window);
-	if (a->startup.running || !a->last_rtt)
+		hold = guide_arrives(&a->guide, &p->rules, period.rtt_min, a->window);
+	if (hold) {
+		a->startup.running = 0;
+		verdict = VERDICT_HOLD;
+	} else if (a->startup.running || !a->last_rtt)
 		verdict = VERDICT_LEAVE;
 	else if (p->form == FORM_GUIDED) {
 		ended.now = now;

@@ -160,8 +160,11 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	return VERDICT_FOLLOW;
 }
 
-/* What a newcomer's window is after a drain, 0 for as it is: no more than the others have, and among few no less. */
-noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window)
+/*
+ * A newcomer's window once the base is known, 0 for as it is: no more than the others have, and after a drain (`drained`)
+ * among few no less.
+ */
+noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window, bool drained)
 {
 	u64 share, most;
 
@@ -173,10 +176,32 @@ noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 wind
 	if (share < window)
 		return max(share, part_of(window, r->newcomer_least));
 	/* What was judged a rise that emptied the queue left the base as it was. */
-	if (window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
+	if (!drained || window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
 		return 0;
 	most = newcomer_window(r, g->base, g->newcomer.least);
 	return most > window ? min(most, part_of(window, r->newcomer_most)) : 0;
+}
+
+/* Whether the base round-trip time has fallen since the last period ended, by more than noise. */
+static inline bool guide_base_fell(struct guide *g)
+{
+	u64 fell = less(g->last_base, g->base);
+
+	g->last_base = g->base;
+	return fell > SHORTEST_QUEUE;
+}
+
+/*
+ * A period of slow start has ended with this smallest round-trip time. Returns the window with which slow start ends, 0 if it
+ * does not: the others have drained and had less.
+ */
+static inline u64 guide_arrives(struct guide *g, const struct rules *r, u64 low, u64 window)
+{
+	u64 lowered = guide_base_fell(g) ? guide_fit_in(g, r, window, false) : 0;
+
+	if (!lowered)
+		newcomer_arrives(&g->newcomer, r, low, window);
+	return lowered;
 }
 
 /* A drain is over. Whoever drained with all others knows the base, and what the queue was before. */
@@ -193,7 +218,7 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 	verdict = guide_judge(g, r, e->now, hold);
 	if (verdict != VERDICT_FOLLOW)
 		return verdict;
-	fitted = guide_fit_in(g, r, e->window);
+	fitted = guide_fit_in(g, r, e->window, true);
 	if (fitted) {
 		*hold = fitted;
 		return VERDICT_HOLD;
@@ -207,7 +232,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
-	bool following;
+	bool following, fell;
+	u64 lowered;
 	s64 rise;
 
 	if (!p || !a || !e || !hold)
@@ -215,6 +241,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	r = &p->rules;
 	s = &a->signals;
 	g = &a->guide;
+	fell = guide_base_fell(g);
 	g->room = wanted_delay(r, s->rate) / 4;
 	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
 	following = g->mode == MODE_FOLLOW;
@@ -229,7 +256,12 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	tick_end_period(&g->tick, e->now);
 	switch (g->mode) {
 	case MODE_FOLLOW:
-		return guide_follow(g, r, e, s, rise, hold);
+		/* Others have drained while this flow did not: it knows as much as they do. */
+		lowered = fell ? guide_fit_in(g, r, e->window, false) : 0;
+		if (!lowered)
+			return guide_follow(g, r, e, s, rise, hold);
+		*hold = lowered;
+		return VERDICT_HOLD;
 	case MODE_COMPETE:
 		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
 		if (compete_immovable(&g->compete, e->now, e->srtt, e->window)) {

@@ -64,9 +64,12 @@ static inline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
 /* The window that the others had at this base round-trip time, 0 if it is not known. */
 static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base)
 {
-	if (!n->found.count || !n->since.count)
+	u64 found;
+
+	if (!n->found.count)
 		return 0;
-	return newcomer_window(r, base, min(n->found.sum / n->found.count, n->since.sum / n->since.count));
+	found = n->found.sum / n->found.count;
+	return newcomer_window(r, base, n->since.count ? min(found, n->since.sum / n->since.count) : found);
 }
 
 #endif

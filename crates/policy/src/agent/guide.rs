@@ -36,9 +36,10 @@ pub(super) struct Guide {
     tick: Tick,
     newcomer: Newcomer,
     leap: Leap,
-    /// Base round-trip time in ns, and when a sample last came near it.
+    /// Base round-trip time in ns, when a sample last came near it, and what it was when the last period ended.
     base: Nanos,
     touched: Nanos,
+    last_base: Nanos,
     /// How far above the base at most, in ns beyond noise, a sample comes near it: the queue may be shorter than [`near`].
     room: Nanos,
     /// Average queueing delay in s.
@@ -101,6 +102,7 @@ impl Guide {
             leap: Leap::default(),
             base: Nanos::MAX,
             touched: 0,
+            last_base: 0,
             room: Nanos::MAX,
             average: 0.0,
             risen: false,
@@ -135,9 +137,20 @@ impl Guide {
         self.base = self.base.min(rtt);
     }
 
-    /// A period of slow start has ended with this smallest round-trip time, in which the rules have no say.
-    pub(super) fn arrives(&mut self, low: Option<Nanos>, window: f64) {
-        self.newcomer.arrives(&self.rules, low, window);
+    /// A period of slow start has ended with this smallest round-trip time. Returns the window in packets with which slow
+    /// start ends, if the others have drained and had less than this flow.
+    pub(super) fn arrives(&mut self, low: Option<Nanos>, window: f64) -> Option<f64> {
+        let lowered = if self.base_fell() { self.fit_in(window, false) } else { None };
+        if lowered.is_none() {
+            self.newcomer.arrives(&self.rules, low, window);
+        }
+        lowered
+    }
+
+    /// Whether the base round-trip time has fallen since the last period ended, by more than noise.
+    fn base_fell(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.last_base, self.base);
+        before.saturating_sub(self.base) as f64 > 1e9 * Rules::SHORTEST_QUEUE
     }
 
     /// A period has ended with these signals.
@@ -145,6 +158,7 @@ impl Guide {
         let Ended { now, length, low, srtt, window } = *ended;
         let seconds = length as f64 / 1e9;
         self.room = (0.25e9 * self.rules.wanted_delay(signals.rate)) as Nanos;
+        let fell = self.base_fell();
         let rise = signals.queue - self.average;
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
@@ -158,7 +172,11 @@ impl Guide {
         self.newcomer.end_period(&self.rules, now, srtt, low, matches!(self.mode, Mode::Drain(..)));
         self.tick.end_period(now);
         match &mut self.mode {
-            Mode::Follow => self.follow(ended, signals, rise),
+            // Others have drained while this flow did not: it knows as much as they do.
+            Mode::Follow => match self.fit_in(window, false) {
+                Some(lowered) if fell => Verdict::Hold(lowered),
+                _ => self.follow(ended, signals, rise),
+            },
             Mode::Drain(drain, _) => match drain.end_period(now, low, signals.spread, self.base) {
                 Stage::Holding => Verdict::Leave,
                 Stage::Awaiting => Verdict::Hold(drain.back),
@@ -247,8 +265,9 @@ impl Guide {
         self.drained = ended.now;
         match self.judge(ended.now) {
             Verdict::Follow => match self.fit_in(ended.window, few) {
-                Verdict::Follow if together => self.leap(averaged, ended, signals),
-                verdict => verdict,
+                Some(window) => Verdict::Hold(window),
+                None if together => self.leap(averaged, ended, signals),
+                None => Verdict::Follow,
             },
             verdict => verdict,
         }
@@ -293,18 +312,16 @@ impl Guide {
         Verdict::Follow
     }
 
-    /// What a newcomer's window is after a drain: no more than the others have, and among `few` no less.
-    fn fit_in(&self, window: f64, few: bool) -> Verdict {
-        let Some(share) = self.newcomer.share(&self.rules, self.base) else { return Verdict::Follow };
+    /// A newcomer's window once the base is known, if it is to be another: no more than the others have, and among `few` no
+    /// less.
+    fn fit_in(&self, window: f64, few: bool) -> Option<f64> {
+        let rules = &self.rules;
+        let share = self.newcomer.share(rules, self.base)?;
         if share < window {
-            return Verdict::Hold(share.max(self.rules.newcomer_least * window));
+            return Some(share.max(rules.newcomer_least * window));
         }
-        match self.newcomer.most(&self.rules, self.base) {
-            Some(most) if few && window > self.rules.modest && most > window => {
-                Verdict::Hold(most.min(self.rules.newcomer_most * window))
-            }
-            _ => Verdict::Follow,
-        }
+        let most = self.newcomer.most(rules, self.base)?;
+        (few && window > rules.modest && most > window).then(|| most.min(rules.newcomer_most * window))
     }
 
     /// What a drain says that did not empty the queue: perhaps that there was none.

@@ -252,9 +252,13 @@ impl Agent {
         let silent = self.is_silent(now);
         let Some(guide) = &mut self.guide else { return known && !starting };
         if starting {
-            guide.arrives(period.rtt_min, self.cwnd / self.mss);
+            if let Some(window) = guide.arrives(period.rtt_min, self.cwnd / self.mss) {
+                self.startup.stop();
+                self.set_window(window * self.mss);
+            }
+            return false;
         }
-        if starting || !known || silent {
+        if !known || silent {
             return false;
         }
         let ended = Ended {

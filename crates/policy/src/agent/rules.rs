@@ -229,7 +229,7 @@ impl Default for Rules {
             early: 3.5,
             kept: 0.75,
             modest: 40.0,
-            newcomer: SECOND,
+            newcomer: 2 * SECOND,
             newcomer_least: 0.1,
             newcomer_most: 3.0,
             newcomer_short: 2.5,

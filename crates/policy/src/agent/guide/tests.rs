@@ -393,9 +393,42 @@ fn a_newcomer_s_first_drain_leaves_it_what_the_others_had() {
     let mut flow = newcomer();
     let fitted =
         (0..10).map(|_| flow.period(BASE)).find(|verdict| matches!(verdict, Verdict::Hold(window) if *window < 30.0));
-    // 10 ms are what the law wants at 542 packets/s.
     let Some(Verdict::Hold(window)) = fitted else { panic!("27 packets") };
-    close(window, Rules::REFERENCE * (10.0 / (0.01 * Rules::REFERENCE)).powf(1.6) * 0.05);
+    close(window, others());
+}
+
+/// What the others had whose queue of 10 ms a newcomer found: what the law wants at 542 packets/s.
+fn others() -> f64 {
+    Rules::REFERENCE * (10.0 / (0.01 * Rules::REFERENCE)).powf(1.6) * 0.05
+}
+
+#[test]
+fn a_newcomer_goes_by_the_others_drains() {
+    let after = |seconds: f64, low: f64| {
+        let mut flow = Flow::new();
+        flow.guide.base = ms(50.0);
+        flow.guide.arrives(Some(ms(50.0)), 10.0);
+        flow.until(1000.0 * seconds, 50.0);
+        flow.period(low)
+    };
+    let Verdict::Hold(window) = after(2.0, BASE) else { panic!("less") };
+    assert!((window / others() - 1.0).abs() < 0.03, "{window}: the others' drain is among what it met");
+    assert_eq!(after(2.0, 49.6), Verdict::Follow, ".4 ms are noise");
+    assert_eq!(after(3.0, BASE), Verdict::Follow, "it is no newcomer any more");
+}
+
+#[test]
+fn slow_start_ends_when_the_others_drain() {
+    let after = |window: f64, low: f64| {
+        let mut flow = Flow::new();
+        flow.guide.base = ms(50.0);
+        assert_eq!(flow.guide.arrives(Some(ms(50.0)), 10.0), None);
+        flow.guide.on_sample(0, ms(low));
+        flow.guide.arrives(Some(ms(low)), window)
+    };
+    close(after(100.0, BASE).expect("less"), others());
+    assert_eq!(after(20.0, BASE), None, "they have more");
+    assert_eq!(after(100.0, 49.6), None, ".4 ms are noise");
 }
 
 #[test]
