@@ -23,6 +23,8 @@ deep-buffers     the same beside 1 and 4 of them with a buffer of 4 BDP, where a
                  fills the queue; 5 trials, no targets
 small-buffers    2, 5 and 9 flows that start 2 s apart and last 40 s, on six links of 30 to 300 Mbit/s and 6 to 24 ms
                  with buffers of 9 to 40 kB; 3 trials, no targets
+tiny-buffers     48 settings drawn over 20 to 300 Mbit/s, 4 to 20 ms (half mixed), 2 to 5 flows, buffers of 5 to 12
+                 packets; 40 s, no targets
 short-flows      the shipped scenario (two long flows, a new one of 100 kB every second): utilization; 5 trials
 jitter           three-flows with ACKs delayed by up to 2 and 5 ms (ack-jitter): utilization; 5 trials
 loss             three-flows, and its first flow alone, with 1 % random loss: utilization; 5 trials

@@ -68,6 +68,9 @@ DECLARED = Domain(
 )
 """The declared domain of the default policy; neighbours and changes of the path have groups of their own."""
 
+TINY = Domain(rate=(20e6, 300e6), rtt=(0.004, 0.020), flows=(2, 5), gap=(1, 4), buffer=(1e-4, 1e-3), length=40)
+"""Fast links whose buffers hold a few packets, so that flows see little of each other but losses."""
+
 PER_FLOW = 4
 """Packets that the path and its buffer must hold for each flow, or a setting is drawn again: with fewer in flight a
 loss is only found by a timeout (fast retransmit wants three later packets), whatever the scheme."""
@@ -237,6 +240,14 @@ def small_buffers(offset: int) -> Iterator[Setting]:
             yield from _trials("small-buffers", f"{count} at {rate}", raw, 3, offset)
 
 
+def tiny_buffers(offset: int) -> Iterator[Setting]:
+    for index in range(48):
+        rng = np.random.default_rng([3_004, offset, index])
+        raw = draw(TINY, rng)
+        raw["link"]["bottleneck"]["buffer"] = f"{rng.integers(5, 13) * PACKET}B"
+        yield Setting("tiny-buffers", str(index), raw, seed=offset + index + 1)
+
+
 def short_flows(offset: int) -> Iterator[Setting]:
     yield from _trials("short-flows", "", shipped("short-flows"), 5, offset)
 
@@ -271,6 +282,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
     "neighbours": neighbours,
     "deep-buffers": deep_buffers,
     "small-buffers": small_buffers,
+    "tiny-buffers": tiny_buffers,
     "short-flows": short_flows,
     "jitter": jitter,
     "loss": loss,
