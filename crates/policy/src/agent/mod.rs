@@ -102,7 +102,7 @@ impl AgentConfig {
 /// the forms with a backlog state (guided: or by [`Rules::early`], if that is less), which then shrink the window to what
 /// fits without the queue (guided: to [`Rules::kept`] of it). It also takes over, with half the window, at an ECN mark and
 /// at a loss; in the forms with a backlog state only at one that is too heavy to be random. In the guided form, last, when
-/// the others drain, which shows that they have less.
+/// the others drain and had less.
 ///
 /// # Afterwards
 ///
