@@ -173,9 +173,9 @@ impl Guide {
         self.tick.end_period(now);
         match &mut self.mode {
             // Others have drained while this flow did not: it knows as much as they do.
-            Mode::Follow => match self.fit_in(window, false) {
-                Some(lowered) if fell => Verdict::Hold(lowered),
-                _ => self.follow(ended, signals, rise),
+            Mode::Follow => match fell.then(|| self.fit_in(window, false)).flatten() {
+                Some(lowered) => Verdict::Hold(lowered),
+                None => self.follow(ended, signals, rise),
             },
             Mode::Drain(drain, _) => match drain.end_period(now, low, signals.spread, self.base) {
                 Stage::Holding => Verdict::Leave,
