@@ -168,7 +168,7 @@ struct guide {
 	__u32 failures;
 	__u64 base;		/* 0: no sample */
 	__u64 touched;
-	__u64 last_base;	/* when the last period ended */
+	__u64 last_base;	/* the base when the last period ended */
 	__u64 room;		/* 0: not known */
 	__s64 average;
 	__u64 risen;		/* whether the queue has, since the last drain began */
