@@ -54,9 +54,10 @@ def test_critic_gradient_is_that_of_finite_differences() -> None:
     assert gradient.abs().max() > 0.1
 
 
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_actor_gradient_is_that_of_finite_differences(monotone: bool) -> None:
-    td3 = learner(monotone=monotone).double()
+def test_actor_gradient_is_that_of_finite_differences(monotone: bool, penalty: float) -> None:
+    td3 = learner(monotone=monotone, logit_penalty=penalty).double()
     batch = rows(6).double()
     start = td3.actor.raw.detach().clone()
     (gradient,) = torch.autograd.grad(td3.actor_loss(batch)[0], td3.actor.raw)
@@ -133,6 +134,26 @@ def test_step_size_halves_down_to_the_floor() -> None:
     for updates, expected in ((0, 0.01), (100, 0.005), (200, 0.0025), (10_000, 0.001)):
         td3.updates = updates
         assert td3.learning_rate() == pytest.approx(expected)
+
+
+def test_the_penalty_is_the_mean_square_of_what_tanh_is_taken_of() -> None:
+    td3 = learner(logit_penalty=0.5)
+    loss, value, actions = td3.actor_loss(rows(32))
+    assert (loss + value).item() == pytest.approx(0.5 * torch.atanh(actions).square().mean().item(), rel=1e-4)
+    assert (loss + value).item() > 1e-3
+
+
+def test_the_penalty_leads_out_of_saturation() -> None:
+    """An actor that answers everything with +1: without the penalty it is flat and stays, with it the actions part."""
+    spread = {}
+    for penalty in (0.0, 0.02):
+        td3 = learner(logit_penalty=penalty, learning_rate=1e-2)
+        with torch.no_grad():
+            td3.actor.raw[-1] = 10.0  # the output's bias
+        for seed in range(300):
+            td3.update(rows(64, seed=seed))
+        spread[penalty] = td3.actor(rows(64)[:, LAYOUT.g : LAYOUT.g + LAYOUT.s]).std().item()
+    assert spread[0.0] < 1e-3 < 1e-2 < spread[0.02]
 
 
 def test_long_gradients_are_shortened() -> None:

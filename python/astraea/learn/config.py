@@ -103,6 +103,9 @@ class Td3Settings(Settings):
     """Standard deviation of the noise on the target policy's actions, which smooths the value over similar actions."""
     target_noise_clip: NotNegative = 0.5
     """That noise is clipped to plus or minus this."""
+    logit_penalty: NotNegative = 0.0
+    """Weight, in the actor's loss, of the mean square of what tanh makes the actions of; 0: the actor is free to
+    saturate, where nothing is learnt any more."""
     hidden: Sizes = (256, 128, 64)
     """Units of the hidden layers of each critic."""
     reward_scale: Positive = 1.0

@@ -83,10 +83,10 @@ class Td3(nn.Module):
         self._step(self.critic_optimizer, self.critics.raw, loss)
         self.updates += 1
         if self.updates % self.settings.policy_delay == 0:
-            actor_loss, actions = self.actor_loss(rows)
+            actor_loss, actor_value, actions = self.actor_loss(rows)
             self._step(self.actor_optimizer, self.actor.raw, actor_loss)
             self._follow()
-            self._note(loss, values, actor_loss, actions)
+            self._note(loss, values, actor_value, actions)
 
     def see_reward(self, mean: float) -> None:
         """Take in the mean reward of an iteration, scaled as the rows are."""
@@ -112,12 +112,20 @@ class Td3(nn.Module):
         values = self.critics(rows[:, self.layout.here])
         return (values - target).square().mean() * 2, values
 
-    def actor_loss(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Minus the first critic's mean value of the actor's actions; and these actions, shape (n,)."""
+    def actor_loss(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss of the actor; the first critic's mean value of its actions; and these actions, shape (n,).
+
+        The loss is minus the value, plus the penalty on the logits. Where an action changes little, its value hardly
+        falls towards ±1, and errors of the critics that all states share can carry the output's bias there. tanh is flat
+        by then, and all states are given one action; the penalty is what leads back.
+        """
         here = rows[:, : self.layout.g + self.layout.s]
-        actions = self.actor(here[:, self.layout.g :])
-        values = self.critics.first(torch.cat([here, actions[:, None]], 1), self.critics.raw.detach())
-        return -values.mean(), actions
+        logits = self.actor.logits(here[:, self.layout.g :])
+        actions = torch.tanh(logits)
+        value = self.critics.first(torch.cat([here, actions[:, None]], 1), self.critics.raw.detach()).mean()
+        penalty = self.settings.logit_penalty
+        loss = -value + penalty * logits.square().mean() if penalty > 0 else -value
+        return loss, value, actions
 
     def _step(self, optimizer: torch.optim.Optimizer, parameters: nn.Parameter, loss: Tensor) -> None:
         for group in optimizer.param_groups:
@@ -142,9 +150,9 @@ class Td3(nn.Module):
         return settings.learning_rate * max(decay, settings.learning_rate_floor)
 
     @torch.no_grad()
-    def _note(self, loss: Tensor, values: Tensor, actor_loss: Tensor, actions: Tensor) -> None:
+    def _note(self, loss: Tensor, values: Tensor, actor_value: Tensor, actions: Tensor) -> None:
         saturated = (actions.abs() > 0.99).to(loss).mean()
-        self._seen.append(torch.stack([loss.detach(), values[0].mean(), values.abs().max(), -actor_loss, saturated]))
+        self._seen.append(torch.stack([loss.detach(), values[0].mean(), values.abs().max(), actor_value, saturated]))
 
     def progress(self) -> Progress | None:
         """What the updates since the last call were like; None without any."""
