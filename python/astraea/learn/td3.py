@@ -116,8 +116,8 @@ class Td3(nn.Module):
         """Loss of the actor; the first critic's mean value of its actions; and these actions, shape (n,).
 
         The loss is minus the value, plus the penalty on the logits. Where an action changes little, its value hardly
-        falls towards ±1, and errors of the critics that all states share can carry the output's bias there. tanh is flat
-        by then, and all states are given one action; the penalty is what leads back.
+        falls towards ±1, and errors of the critics that all states share can carry the output's bias there. tanh is
+        flat by then, and all states are given one action; the penalty is what leads back.
         """
         here = rows[:, : self.layout.g + self.layout.s]
         logits = self.actor.logits(here[:, self.layout.g :])
