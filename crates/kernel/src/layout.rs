@@ -116,6 +116,7 @@ fn rules(r: &Rules) -> intf::Rules {
         test_length: neighbour.test_length,
         empty: q24(neighbour.empty),
         gone: u64::from(neighbour.gone),
+        like: q24(neighbour.like),
         neighbour_memory: neighbour.memory,
         immunity: neighbour.immunity,
         lossy: q24(neighbour.lossy),

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::iter;
 use std::sync::{Arc, Mutex};
 
 use astraea_cc::{Ack, AnyController, Congestion, Controller, Loss, MILLISECOND, MSS, Nanos, Rtt, Signal};
@@ -29,6 +30,8 @@ struct Log {
     differences: Vec<f64>,
     /// Periods in which the base round-trip time fell and the rules lowered the window.
     lowered: u64,
+    /// Periods in which a flow saw that it competed with its like.
+    liked: u64,
 }
 
 /// A flow that the floating-point agent drives while the integers look on.
@@ -150,10 +153,12 @@ impl Controller for Twin {
         if self.fixed.monitor.closed > 1 {
             self.fixed.monitor.ends[newest].window = self.noted;
         }
-        let before = self.float_window();
+        let (before, competed) = (self.float_window(), self.float.is_competing());
         let fell = std::mem::replace(&mut self.base, self.float.base_rtt()).saturating_sub(self.base) > MILLISECOND / 2;
         let asked = self.float.end_period(now);
         let lowered = fell && !asked && self.float_window() < 0.9 * before;
+        // A delay that is the path's own ends a competition too, and makes the base longer.
+        let liked = competed && asked && self.float.base_rtt() == self.base;
         if asked {
             let action = f64::from(self.policy.network().forward(self.float.state(), &mut self.scratch));
             self.float.act(action);
@@ -164,6 +169,7 @@ impl Controller for Twin {
         let mut log = self.log.lock().unwrap();
         log.periods += 1;
         log.lowered += u64::from(lowered);
+        log.liked += u64::from(liked);
         log.differences.push(difference);
     }
 
@@ -238,9 +244,11 @@ struct Case {
     flows: &'static [(f64, f64)],
     /// Scheme of one more flow from the start on.
     neighbour: Option<&'static str>,
+    /// Whether the link has half more of its rate for 150 ms of each half second from 9 s on: a queue that falls at the beat.
+    surges: bool,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -248,6 +256,7 @@ const CASES: [Case; 9] = [
         loss: 0.0,
         flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)],
         neighbour: None,
+        surges: false,
     },
     Case {
         policy: "astraea",
@@ -256,6 +265,7 @@ const CASES: [Case; 9] = [
         loss: 0.0,
         flows: &[(0.0, 10.0), (3.0, 60.0)],
         neighbour: None,
+        surges: false,
     },
     Case {
         policy: "astraea",
@@ -264,6 +274,7 @@ const CASES: [Case; 9] = [
         loss: 0.01,
         flows: &[(0.0, 20.0), (5.0, 20.0)],
         neighbour: None,
+        surges: false,
     },
     // A buffer that the last to come takes for path, until it doubts that.
     Case {
@@ -273,6 +284,7 @@ const CASES: [Case; 9] = [
         loss: 0.0,
         flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)],
         neighbour: None,
+        surges: false,
     },
     // Newcomers that go by the others' drains.
     Case {
@@ -293,6 +305,7 @@ const CASES: [Case; 9] = [
             (6.3, 20.0),
         ],
         neighbour: None,
+        surges: false,
     },
     Case {
         policy: "astraea-pure",
@@ -301,6 +314,7 @@ const CASES: [Case; 9] = [
         loss: 0.0,
         flows: &[(0.0, 15.0), (8.0, 15.0)],
         neighbour: None,
+        surges: false,
     },
     Case {
         policy: "astraea-paper",
@@ -309,16 +323,52 @@ const CASES: [Case; 9] = [
         loss: 0.0,
         flows: &[(0.0, 15.0), (8.0, 15.0)],
         neighbour: None,
+        surges: false,
     },
-    Case { policy: "astraea", rate: 3e7, buffer: 300_000, loss: 0.0, flows: &[(0.0, 15.0)], neighbour: Some("cubic") },
-    Case { policy: "astraea", rate: 3e7, buffer: 150_000, loss: 0.0, flows: &[(0.0, 15.0)], neighbour: Some("bbr") },
+    Case {
+        policy: "astraea",
+        rate: 3e7,
+        buffer: 300_000,
+        loss: 0.0,
+        flows: &[(0.0, 15.0)],
+        neighbour: Some("cubic"),
+        surges: false,
+    },
+    Case {
+        policy: "astraea",
+        rate: 3e7,
+        buffer: 150_000,
+        loss: 0.0,
+        flows: &[(0.0, 15.0)],
+        neighbour: Some("bbr"),
+        surges: false,
+    },
+    // What a flow takes for its like, and stops competing with.
+    Case {
+        policy: "astraea",
+        rate: 3e7,
+        buffer: 300_000,
+        loss: 0.0,
+        flows: &[(0.0, 15.0)],
+        neighbour: Some("cubic"),
+        surges: true,
+    },
 ];
 
 /// Runs a case for 24 s and gives the logs of its flows.
 fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
+    let surges = (18_u64..48).flat_map(|half| {
+        let beat = half * 500_000_000;
+        [(beat + 270_000_000, 1.5 * case.rate), (beat + 420_000_000, case.rate)]
+    });
+    let rate = if case.surges {
+        json!({"schedule": iter::once((0, case.rate)).chain(surges).collect::<Vec<_>>(), "repeat_ns": 0})
+    } else {
+        json!({"constant": case.rate})
+    };
     let config: Config = serde_json::from_value(json!({
         "duration_ns": 24_000_000_000_u64,
-        "links": [{"name": "link", "rate": {"constant": case.rate}, "delay": {"constant": 0},
+        "links": [{"name": "link", "rate": rate, "delay": {"constant": 0},
                    "limit": {"bytes": case.buffer}, "loss": {"bernoulli": case.loss}}],
         "flows": case.flows.iter().chain(case.neighbour.map(|_| &(0.0, 15.0))).map(|(start, delay)| json!({
             "start_ns": (start * 1e9) as u64, "path": [0], "extra_delay_ns": (delay * 1e6) as u64,
@@ -342,7 +392,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
 
 #[test]
 fn integers_decide_as_floating_point_does() {
-    let mut lowered = 0;
+    let (mut lowered, mut liked) = (0, 0);
     for case in &CASES {
         let (_, logs) = run(case);
         for (flow, log) in logs.iter().enumerate() {
@@ -351,11 +401,12 @@ fn integers_decide_as_floating_point_does() {
             let (mean, count) = (log.differences.iter().sum::<f64>() / log.periods as f64, log.differences.len());
             let (p99, most) = (log.differences[count * 99 / 100], log.differences[count - 1]);
             lowered += log.lowered;
+            liked += log.liked;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods, \
-                 lowered in {}",
-                log.lowered
+                 lowered in {}, among its like in {}",
+                log.lowered, log.liked
             );
             // Of the papers' form the quantities in flight are only near (monitor.h); while a flow competes, each has a
             // CUBIC of its own that goes on from where it was.
@@ -368,6 +419,7 @@ fn integers_decide_as_floating_point_does() {
         }
     }
     assert!(lowered > 0, "no newcomer has seen the others drain");
+    assert!(liked > 0, "no flow has seen a queue that falls at the beat");
 }
 
 #[test]

@@ -89,6 +89,18 @@ struct loss_intervals {
 	__u64 count;
 };
 
+/* Mean of round-trip times, or of queueing delays. */
+struct mean {
+	__u64 sum;
+	__u64 count;
+};
+
+/* The queue when the drains of a flow's like show, and else, since the clock has struck: crates/policy/src/agent/beat.rs. */
+struct beat {
+	struct mean drained;
+	struct mean rest;
+};
+
 struct compete {
 	struct cubic cubic;
 	struct loss_intervals losses;
@@ -100,6 +112,7 @@ struct compete {
 	__u64 plateau_window;
 	__u32 confirmed;
 	__u32 alone;		/* tests in a row since then that found nobody */
+	struct beat beat;
 };
 
 struct suspicion {
@@ -137,12 +150,6 @@ struct tick {
 	__u64 ahead;		/* time of day less the kernel's clock, modulo an hour */
 	__u64 began;		/* time of day at the start of the last period; 0: there was none before it */
 	__u64 ended;		/* and at its end; 0: there was none */
-};
-
-/* Mean of round-trip times. */
-struct mean {
-	__u64 sum;
-	__u64 count;
 };
 
 /* The round trips of a flow that begins: what it found (and the least of it), and what it met since slow start had ended

@@ -264,6 +264,11 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 		return VERDICT_HOLD;
 	case MODE_COMPETE:
 		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
+		if (compete_is_among_its_like(&g->compete, r, &g->tick, e->srtt, s->queue)) {
+			g->mode = MODE_FOLLOW;
+			suspicion_competed(&g->suspicion, r, e->now, false, g->compete.peak, e->window);
+			return VERDICT_FOLLOW;
+		}
 		if (compete_immovable(&g->compete, e->now, e->srtt, e->window)) {
 			g->mode = MODE_FOLLOW;
 			suspicion_mistaken(&g->suspicion, e->window);

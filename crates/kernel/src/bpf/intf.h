@@ -123,6 +123,7 @@ struct rules {
 	__u64 test_length;
 	__s64 empty;
 	__u64 gone;
+	__s64 like;
 	__u64 neighbour_memory;
 	__u64 immunity;
 	__s64 lossy;

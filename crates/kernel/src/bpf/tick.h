@@ -12,6 +12,12 @@ static inline void tick_end_period(struct tick *t, u64 now)
 	t->ended = now + t->ahead;
 }
 
+/* How long ago a clock that strikes `every` so many ns last did so. */
+static inline u64 tick_phase(const struct tick *t, u64 every)
+{
+	return every ? t->ended % every : 0;
+}
+
 /* Whether a clock that strikes `every` so many ns has struck in that period. */
 noinline int tick_struck(const struct tick *t, u64 every)
 {

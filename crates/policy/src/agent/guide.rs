@@ -185,7 +185,12 @@ impl Guide {
             },
             Mode::Compete(compete) => {
                 compete.end_period(&self.rules, now, seconds, signals, window);
-                if let Some(delay) = compete.immovable(now, srtt, window) {
+                if compete.is_among_its_like(&self.rules, &self.tick, srtt, signals.queue) {
+                    let peak = compete.peak;
+                    self.mode = Mode::Follow;
+                    self.suspicion.competed(now, false, peak, window);
+                    Verdict::Follow
+                } else if let Some(delay) = compete.immovable(now, srtt, window) {
                     self.mode = Mode::Follow;
                     self.suspicion.mistaken(window);
                     self.believe(now, self.base + (delay * 1e9) as Nanos);

@@ -1,5 +1,6 @@
 //! One flow's measurements, start-up, rules and window: a controller that lacks only the policy's answers.
 
+mod beat;
 mod compete;
 mod doubt;
 mod drain;

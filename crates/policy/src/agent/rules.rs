@@ -152,6 +152,9 @@ pub struct NeighbourRules {
     /// Tests in a row that find nobody until a neighbour is gone that one has found: its queue is short for a moment after
     /// it has yielded to a loss.
     pub gone: u32,
+    /// Share of the queue between beats below which it must be at them, over the time between two ticks, to be of flows that
+    /// drain then: of its like. Beside CUBIC and BBR it is 1 in the middle and was .79 at least (docs/policies.md).
+    pub like: f64,
     /// How long a competition that ended is remembered.
     pub memory: Nanos,
     /// How long no suspicion is taken up after one that proved wrong; doubles each time.
@@ -277,6 +280,7 @@ impl Default for Rules {
                 test_length: 300 * MILLISECOND,
                 empty: 0.15,
                 gone: 2,
+                like: 0.8,
                 memory: 12 * SECOND,
                 immunity: 10 * SECOND,
                 lossy: 4.0,

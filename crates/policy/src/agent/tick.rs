@@ -31,6 +31,11 @@ impl Tick {
         self.began = self.ended.replace(now + self.ahead);
     }
 
+    /// How long ago a clock that strikes `every` so many ns last did so.
+    pub(super) fn phase(&self, every: Nanos) -> Nanos {
+        self.ended.unwrap_or(0) % every
+    }
+
     /// Whether a clock that strikes `every` so many ns has struck in that period.
     pub(super) fn struck(&self, every: Nanos) -> bool {
         self.began.zip(self.ended).is_some_and(|(began, ended)| began / every != ended / every)

@@ -1,0 +1,97 @@
+//! Whether a queue falls at the beat: flows of the same kind drain then, and nobody else does.
+//!
+//! A flow that competes with its like by mistake finds their queue whenever it tests, for that is what their law wants. But
+//! they drain at half seconds of the day. CUBIC and BBR know no time of day: over seconds their queue is as long then as
+//! between. Means are compared, which a jitter that hides the base round-trip time does not touch.
+
+use astraea_cc::{MILLISECOND, Nanos};
+
+use super::rules::Rules;
+
+/// Sum and number of queueing delays (s).
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, queue: f64) {
+        self.sum += queue;
+        self.count += 1;
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.count >= Beat::LEAST).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// The queue when the others' drains show, and else, since the clock has struck.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beat {
+    drained: Mean,
+    rest: Mean,
+}
+
+impl Beat {
+    /// How long drains show, from a round trip after the beat on.
+    const SHOWS: Nanos = 150 * MILLISECOND;
+    /// Round-trip times from which on they would show between two beats anywhere.
+    const FAR: Nanos = 200 * MILLISECOND;
+    /// Periods that make a mean.
+    const LEAST: u32 = 8;
+
+    /// A period has ended with this queueing delay (s), so long after the last beat.
+    pub(super) fn end_period(&mut self, phase: Nanos, srtt: Nanos, queue: f64) {
+        if srtt < Self::FAR {
+            let shows = (srtt..srtt + Self::SHOWS).contains(&phase);
+            if shows { self.drained.add(queue) } else { self.rest.add(queue) }
+        }
+    }
+
+    /// The clock has struck: whether the queue fell at the beats since it did before.
+    pub(super) fn strikes(&mut self, rules: &Rules) -> bool {
+        let Self { drained, rest } = std::mem::take(self);
+        drained.get().zip(rest.get()).is_some_and(|(drained, rest)| drained < rules.neighbour.like * rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::ms;
+    use super::*;
+
+    /// What the clock says after five seconds of periods of 30 ms with these queues (ms) by the phase (ms).
+    fn strikes(srtt: f64, queue: impl Fn(f64) -> f64) -> bool {
+        let mut beat = Beat::default();
+        for period in 0..166 {
+            let phase = f64::from(period * 30 % 500);
+            beat.end_period(ms(phase), ms(srtt), queue(phase) / 1e3);
+        }
+        let said = beat.strikes(&Rules::default());
+        assert!(!beat.strikes(&Rules::default()), "it begins anew");
+        said
+    }
+
+    #[test]
+    fn a_queue_that_falls_at_the_beat_is_of_its_like() {
+        let dips =
+            |from: f64, to: f64, depth: f64| move |phase: f64| if (from..to).contains(&phase) { depth } else { 20.0 };
+        assert!(strikes(50.0, dips(50.0, 200.0, 15.0)));
+        assert!(!strikes(50.0, dips(50.0, 200.0, 17.0)), "by a fifth at least");
+        assert!(strikes(50.0, dips(80.0, 180.0, 10.0)), "a part of the time is enough");
+        assert!(!strikes(50.0, dips(250.0, 400.0, 5.0)), "not at the beat");
+        assert!(!strikes(50.0, |_| 20.0));
+        assert!(!strikes(200.0, dips(200.0, 350.0, 5.0)), "too far to tell");
+    }
+
+    #[test]
+    fn few_periods_say_nothing() {
+        let mut beat = Beat::default();
+        (0..8).for_each(|_| beat.end_period(ms(300.0), ms(50.0), 0.02));
+        (0..7).for_each(|_| beat.end_period(ms(100.0), ms(50.0), 0.001));
+        assert!(!beat.clone().strikes(&Rules::default()));
+        beat.end_period(ms(100.0), ms(50.0), 0.001);
+        assert!(beat.strikes(&Rules::default()));
+    }
+}
