@@ -248,6 +248,16 @@ struct Case {
     surges: bool,
 }
 
+const BESIDE_CUBIC: Case = Case {
+    policy: "astraea",
+    rate: 3e7,
+    buffer: 300_000,
+    loss: 0.0,
+    flows: &[(0.0, 15.0)],
+    neighbour: Some("cubic"),
+    surges: false,
+};
+
 const CASES: [Case; 10] = [
     Case {
         policy: "astraea",
@@ -325,34 +335,10 @@ const CASES: [Case; 10] = [
         neighbour: None,
         surges: false,
     },
-    Case {
-        policy: "astraea",
-        rate: 3e7,
-        buffer: 300_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0)],
-        neighbour: Some("cubic"),
-        surges: false,
-    },
-    Case {
-        policy: "astraea",
-        rate: 3e7,
-        buffer: 150_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0)],
-        neighbour: Some("bbr"),
-        surges: false,
-    },
+    BESIDE_CUBIC,
+    Case { buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
     // What a flow takes for its like, and stops competing with.
-    Case {
-        policy: "astraea",
-        rate: 3e7,
-        buffer: 300_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0)],
-        neighbour: Some("cubic"),
-        surges: true,
-    },
+    Case { surges: true, ..BESIDE_CUBIC },
 ];
 
 /// Runs a case for 24 s and gives the logs of its flows.

@@ -4,6 +4,7 @@
 #define ASTRAEA_BEAT_H
 
 #include "drain.h"
+#include "mean.h"
 #include "tick.h"
 
 #define BEAT_SHOWS (150 * MS)
@@ -12,35 +13,27 @@
 
 static inline void beat_forget(struct beat *b)
 {
-	b->drained.sum = 0;
-	b->drained.count = 0;
-	b->rest.sum = 0;
-	b->rest.count = 0;
+	mean_forget(&b->drained);
+	mean_forget(&b->rest);
 }
 
 /* A period has ended with this queueing delay, so long after the last beat. */
 static inline void beat_end_period(struct beat *b, u64 phase, u64 srtt, u64 queue)
 {
-	struct mean *mean = phase >= srtt && phase < srtt + BEAT_SHOWS ? &b->drained : &b->rest;
+	bool shows = phase >= srtt && phase < srtt + BEAT_SHOWS;
 
-	if (srtt >= BEAT_FAR)
-		return;
-	mean->sum += min(queue, 64 * SECOND);
-	mean->count++;
+	if (srtt < BEAT_FAR)
+		mean_add(shows ? &b->drained : &b->rest, min(queue, 64 * SECOND));
 }
 
 /* The clock has struck: whether the queue fell at the beats since it did before. */
 static inline bool beat_strikes(struct beat *b, const struct rules *r)
 {
-	u64 drained = b->drained.count, rest = b->rest.count;
-	bool known = drained >= BEAT_LEAST && rest >= BEAT_LEAST;
+	bool known = b->drained.count >= BEAT_LEAST && b->rest.count >= BEAT_LEAST;
+	bool falls = known && mean_get(&b->drained) < part_of(mean_get(&b->rest), r->like);
 
-	if (known) {
-		drained = b->drained.sum / drained;
-		rest = b->rest.sum / rest;
-	}
 	beat_forget(b);
-	return known && drained < part_of(rest, r->like);
+	return falls;
 }
 
 #endif

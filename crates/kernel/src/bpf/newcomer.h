@@ -4,38 +4,27 @@
 #define ASTRAEA_NEWCOMER_H
 
 #include "law.h"
+#include "mean.h"
 
 #define NEWCOMER_ROUNDS 5
-
-static inline void mean_add(struct mean *m, u64 rtt)
-{
-	if (!rtt)
-		return;
-	m->sum += rtt;
-	m->count++;
-}
 
 /* A period of slow start has ended with this smallest round-trip time and window. */
 static inline void newcomer_arrives(struct newcomer *n, const struct rules *r, u64 low, u64 window)
 {
-	n->since.sum = 0;
-	n->since.count = 0;
+	mean_forget(&n->since);
 	n->settled = 0;
-	if (!n->found.count || window <= r->modest) {
+	if (low && (!n->found.count || window <= r->modest)) {
 		mean_add(&n->found, low);
-		if (low)
-			n->least = n->least ? min(n->least, low) : low;
+		n->least = n->least ? min(n->least, low) : low;
 	}
 }
 
 /* It begins anew. */
 static inline void newcomer_forget(struct newcomer *n)
 {
-	n->found.sum = 0;
-	n->found.count = 0;
+	mean_forget(&n->found);
 	n->least = 0;
-	n->since.sum = 0;
-	n->since.count = 0;
+	mean_forget(&n->since);
 	n->settled = 0;
 }
 
@@ -45,11 +34,10 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 	if (!n->settled)
 		n->settled = now;
 	if (now - n->settled > r->newcomer + NEWCOMER_ROUNDS * srtt) {
-		n->found.sum = 0;
-		n->found.count = 0;
+		mean_forget(&n->found);
 		n->least = 0;
 	}
-	if (!drains)
+	if (low && !drains)
 		mean_add(&n->since, low);
 }
 
@@ -68,8 +56,8 @@ static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r
 
 	if (!n->found.count)
 		return 0;
-	found = n->found.sum / n->found.count;
-	return newcomer_window(r, base, n->since.count ? min(found, n->since.sum / n->since.count) : found);
+	found = mean_get(&n->found);
+	return newcomer_window(r, base, n->since.count ? min(found, mean_get(&n->since)) : found);
 }
 
 #endif

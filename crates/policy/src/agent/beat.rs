@@ -6,25 +6,8 @@
 
 use astraea_cc::{MILLISECOND, Nanos};
 
+use super::mean::Mean;
 use super::rules::Rules;
-
-/// Sum and number of queueing delays (s).
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    sum: f64,
-    count: u32,
-}
-
-impl Mean {
-    fn add(&mut self, queue: f64) {
-        self.sum += queue;
-        self.count += 1;
-    }
-
-    fn get(self) -> Option<f64> {
-        (self.count >= Beat::LEAST).then(|| self.sum / f64::from(self.count))
-    }
-}
 
 /// The queue when the others' drains show, and else, since the clock has struck.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,11 +22,12 @@ impl Beat {
     /// Round-trip times from which on they would show between two beats anywhere.
     const FAR: Nanos = 200 * MILLISECOND;
     /// Periods that make a mean.
-    const LEAST: u32 = 8;
+    const LEAST: u64 = 8;
 
     /// A period has ended with this queueing delay (s), so long after the last beat.
     pub(super) fn end_period(&mut self, phase: Nanos, srtt: Nanos, queue: f64) {
         if srtt < Self::FAR {
+            let queue = (queue * 1e9) as Nanos;
             let shows = (srtt..srtt + Self::SHOWS).contains(&phase);
             if shows { self.drained.add(queue) } else { self.rest.add(queue) }
         }
@@ -52,7 +36,11 @@ impl Beat {
     /// The clock has struck: whether the queue fell at the beats since it did before.
     pub(super) fn strikes(&mut self, rules: &Rules) -> bool {
         let Self { drained, rest } = std::mem::take(self);
-        drained.get().zip(rest.get()).is_some_and(|(drained, rest)| drained < rules.neighbour.like * rest)
+        let known = drained.count.min(rest.count) >= Self::LEAST;
+        match (drained.get(), rest.get()) {
+            (Some(drained), Some(rest)) if known => (drained as f64) < rules.neighbour.like * rest as f64,
+            _ => false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod guide;
 mod law;
 mod leap;
 mod loss_intervals;
+mod mean;
 mod monitor;
 mod newcomer;
 mod rules;

@@ -10,25 +10,8 @@
 
 use astraea_cc::Nanos;
 
+use super::mean::Mean;
 use super::rules::Rules;
-
-/// Mean of round-trip times in ns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    sum: u64,
-    count: u64,
-}
-
-impl Mean {
-    fn add(&mut self, rtt: Nanos) {
-        self.sum += rtt;
-        self.count += 1;
-    }
-
-    fn get(self) -> Option<Nanos> {
-        self.sum.checked_div(self.count)
-    }
-}
 
 /// The round trips of a flow that begins.
 #[derive(Clone, Copy, Debug, Default)]
