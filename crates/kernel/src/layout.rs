@@ -2,7 +2,7 @@
 
 use astraea_cc::MILLISECOND;
 use astraea_policy::fixed::FixedLayer;
-use astraea_policy::{FixedNetwork, Form, Policy, Rules};
+use astraea_policy::{FixedNetwork, Form, Policy, Rules, Stride};
 
 use crate::Error;
 use crate::intf::{self, INTERFACE, LAYERS, UNITS, WEIGHTS, WIDTH};
@@ -50,6 +50,10 @@ pub fn policy(policy: &Policy, hash: u64) -> Result<Box<intf::Policy>, Error> {
     Ok(laid)
 }
 
+fn stride(s: &Stride) -> intf::Stride {
+    intf::Stride { least: s.least, part: q24(s.part), up: q24(s.up) }
+}
+
 fn rules(r: &Rules) -> intf::Rules {
     let (leap, drain, neighbour) = (&r.leap, &r.drain, &r.neighbour);
     intf::Rules {
@@ -78,13 +82,13 @@ fn rules(r: &Rules) -> intf::Rules {
         newcomer_most: q24(r.newcomer_most),
         newcomer_short: q24(r.newcomer_short),
         leap_every: leap.every,
-        leap_least: leap.least,
         leap_loss: q24(leap.loss),
         leap_high: q24(leap.high),
         leap_dead: q24(leap.dead),
-        leap_part: q24(leap.part),
-        leap_up: q24(leap.up),
         leap_down: q24(leap.down),
+        leap_old: stride(&leap.old),
+        leap_youth: leap.youth,
+        leap_young: stride(&leap.young),
         drain_rise: nanos(drain.rise),
         drain_rise_share: q24(drain.rise_share),
         drain_average: nanos(drain.average),

@@ -152,11 +152,12 @@ struct tick {
 	__u64 ended;		/* and at its end; 0: there was none */
 };
 
-/* The round trips of a flow that begins: what it found (and the least of it), and what it met since slow start had ended
- * (0: it has not). */
+/* The round trips of a flow that begins: what it found (the least and the most of it), and what it met since slow start had
+ * ended (0: it has not). */
 struct newcomer {
 	struct mean found;
 	__u64 least;
+	__u64 most;
 	struct mean since;
 	__u64 settled;
 };

@@ -6,7 +6,6 @@
 #include "compete.h"
 #include "doubt.h"
 #include "leap.h"
-#include "newcomer.h"
 #include "tick.h"
 
 /* What a period means for the window: HOLD sets it. */
@@ -63,7 +62,7 @@ static inline enum verdict guide_drain(struct guide *g, const struct rules *r, e
 static inline enum verdict guide_leap(struct guide *g, const struct rules *r, const struct leap *averaged,
 				      const struct ended *e, const struct signals *s, u64 *hold)
 {
-	u64 window = leap_window(averaged, r, s, g->base, e);
+	u64 window = leap_window(averaged, g, r, s, e);
 
 	if (!window || (window <= e->window && suspicion_stirs(&g->suspicion, r, e->now)))
 		return VERDICT_FOLLOW;
@@ -166,7 +165,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
  */
 noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window, bool drained)
 {
-	u64 share, most;
+	u64 share;
 
 	if (!g || !r)
 		return 0;
@@ -178,8 +177,7 @@ noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 wind
 	/* What was judged a rise that emptied the queue left the base as it was. */
 	if (!drained || window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
 		return 0;
-	most = newcomer_window(r, g->base, g->newcomer.least);
-	return most > window ? min(most, part_of(window, r->newcomer_most)) : 0;
+	return newcomer_raised(&g->newcomer, r, g->base, window);
 }
 
 /* Whether the base round-trip time has fallen since the last period ended, by more than noise. */

@@ -55,6 +55,13 @@ struct network {
 	__s64 weight[WEIGHTS];
 };
 
+/* How soon and how far a flow leaps. */
+struct stride {
+	__u64 least;
+	__s64 part;
+	__s64 up;
+};
+
 /* The law and the rules: crates/policy/src/agent/rules.rs says what each means. */
 struct rules {
 	__s64 backlog;		/* packets, Q20 */
@@ -83,13 +90,13 @@ struct rules {
 	__s64 newcomer_short;
 
 	__u64 leap_every;
-	__u64 leap_least;
 	__s64 leap_loss;
 	__s64 leap_high;
 	__s64 leap_dead;
-	__s64 leap_part;
-	__s64 leap_up;
 	__s64 leap_down;
+	struct stride leap_old;
+	__u64 leap_youth;
+	struct stride leap_young;
 
 	__u64 drain_rise;
 	__s64 drain_rise_share;

@@ -16,14 +16,21 @@ static inline void newcomer_arrives(struct newcomer *n, const struct rules *r, u
 	if (low && (!n->found.count || window <= r->modest)) {
 		mean_add(&n->found, low);
 		n->least = n->least ? min(n->least, low) : low;
+		n->most = max(n->most, low);
 	}
+}
+
+static inline void newcomer_forget_found(struct newcomer *n)
+{
+	mean_forget(&n->found);
+	n->least = 0;
+	n->most = 0;
 }
 
 /* It begins anew. */
 static inline void newcomer_forget(struct newcomer *n)
 {
-	mean_forget(&n->found);
-	n->least = 0;
+	newcomer_forget_found(n);
 	mean_forget(&n->since);
 	n->settled = 0;
 }
@@ -33,10 +40,8 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 {
 	if (!n->settled)
 		n->settled = now;
-	if (now - n->settled > r->newcomer + NEWCOMER_ROUNDS * srtt) {
-		mean_forget(&n->found);
-		n->least = 0;
-	}
+	if (now - n->settled > r->newcomer + NEWCOMER_ROUNDS * srtt)
+		newcomer_forget_found(n);
 	if (low && !drains)
 		mean_add(&n->since, low);
 }
@@ -58,6 +63,28 @@ static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r
 		return 0;
 	found = mean_get(&n->found);
 	return newcomer_window(r, base, n->since.count ? min(found, mean_get(&n->since)) : found);
+}
+
+/*
+ * The window that one of this size is raised to among few, 0 if it is not: by the shortest queue that was found, or where it
+ * is none by the longest, if it says as much as that.
+ */
+static inline u64 newcomer_raised(const struct newcomer *n, const struct rules *r, u64 base, u64 window)
+{
+	u64 limit = part_of(window, r->newcomer_most), had = newcomer_window(r, base, n->least);
+
+	if (!had) {
+		had = newcomer_window(r, base, n->most);
+		if (had < limit)
+			return 0;
+	}
+	return had > window ? min(had, limit) : 0;
+}
+
+/* Whether slow start has ended in the last few seconds. */
+static inline bool newcomer_is_young(const struct newcomer *n, const struct rules *r, u64 now)
+{
+	return n->settled && now - n->settled < r->leap_youth;
 }
 
 #endif

@@ -235,7 +235,8 @@ impl Guide {
 
     /// Leaps if what was averaged says so.
     fn leap(&mut self, averaged: Leap, ended: &Ended, signals: &Signals) -> Verdict {
-        match averaged.window(&self.rules, self.base, ended, signals) {
+        let young = self.newcomer.is_young(&self.rules, ended.now);
+        match averaged.window(&self.rules, self.base, young, ended, signals) {
             Some(window) if window > ended.window || !self.suspicion.stirs(&self.rules, ended.now) => {
                 self.leap = Leap::default();
                 Verdict::Hold(window)
@@ -325,8 +326,7 @@ impl Guide {
         if share < window {
             return Some(share.max(rules.newcomer_least * window));
         }
-        let most = self.newcomer.most(rules, self.base)?;
-        (few && window > rules.modest && most > window).then(|| most.min(rules.newcomer_most * window))
+        if few && window > rules.modest { self.newcomer.raised(rules, self.base, window) } else { None }
     }
 
     /// What a drain says that did not empty the queue: perhaps that there was none.

@@ -3,7 +3,8 @@
 //! The law moves a flow to the others' rate slowly where round trips are long or the queue swings; but its queue, averaged
 //! over a second, says what rate all of them would rest at. At full seconds of the day a flow that is far from it moves its
 //! window a part of the way at once. Done by all at the same time this leaves the sum nearly as it is, so that the law does
-//! not take it back.
+//! not take it back. A flow that has just left slow start is likely to be the one that is far off, and leaps sooner and
+//! farther: to windows of some size, since among many flows a queue of so short a time is no word of theirs.
 
 use astraea_cc::Nanos;
 
@@ -34,19 +35,28 @@ impl Leap {
         self.queue += (signals.queue - self.queue) * (seconds / constant).min(1.0);
     }
 
-    /// The window in packets to leap to over a base round-trip time in ns, if there is one.
-    pub(super) fn window(&self, rules: &Rules, base: Nanos, ended: &Ended, signals: &Signals) -> Option<f64> {
+    /// The window in packets to leap to over a base round-trip time in ns, if there is one, for a flow that has just left
+    /// slow start (`young`) or another.
+    pub(super) fn window(
+        &self,
+        rules: &Rules,
+        base: Nanos,
+        young: bool,
+        ended: &Ended,
+        signals: &Signals,
+    ) -> Option<f64> {
         let leap = &rules.leap;
-        let least = (leap.least as f64 / 1e9).max(Self::LEAST * ended.srtt as f64 / 1e9);
+        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Rules::SHORTEST_QUEUE));
+        let stride = if young && fair > rules.modest { &leap.young } else { &leap.old };
+        let least = (stride.least as f64 / 1e9).max(Self::LEAST * ended.srtt as f64 / 1e9);
         // A queue that is far longer than flows of the kind leave is no word of theirs.
         let foreign = self.queue > leap.high * rules.wanted_delay(signals.rate);
         if self.lasted < least || signals.loss > leap.loss || foreign {
             return None;
         }
-        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Rules::SHORTEST_QUEUE));
         let distance = libm::log(fair / ended.window);
         let beyond = distance - distance.clamp(-leap.dead, leap.dead);
-        let step = (leap.part * beyond).clamp(-leap.down, leap.up);
+        let step = (stride.part * beyond).clamp(-leap.down, stride.up);
         (step != 0.0).then(|| ended.window * libm::exp(step))
     }
 }
@@ -67,7 +77,13 @@ mod tests {
 
     fn to(leap: Leap, signals: &Signals, srtt: f64, window: f64) -> Option<f64> {
         let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), window };
-        leap.window(&Rules::default(), BASE, &ended, signals)
+        leap.window(&Rules::default(), BASE, false, &ended, signals)
+    }
+
+    /// Where a flow leaps to that has just left slow start, with 50 ms of round trip.
+    fn young(leap: Leap, queue: f64, window: f64) -> Option<f64> {
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(50.0), window };
+        leap.window(&Rules::default(), BASE, true, &ended, &signals(2000.0, queue))
     }
 
     #[test]
@@ -112,5 +128,28 @@ mod tests {
         assert_eq!((at(0.29), at(-0.29)), (None, None));
         close(at(-3.0).unwrap(), -2.8);
         close(at(3.0).unwrap(), 2.3);
+    }
+
+    #[test]
+    fn after_slow_start_a_flow_leaps_sooner_and_farther() {
+        assert!(young(averaged(4), 4.0, 300.0).is_none() && young(averaged(6), 4.0, 300.0).is_some());
+        let fair = Rules::default().resting_window(0.040, 0.004);
+        let at = |distance: f64| young(averaged(6), 4.0, fair * distance.exp()).map(|to| (to / fair).ln());
+        close(at(1.0).unwrap(), 1.0 - 0.75 * 0.7);
+        close(at(-0.5).unwrap(), -0.5 + 0.75 * 0.2);
+        assert_eq!((at(0.29), at(-0.29)), (None, None));
+        close(at(-3.0).unwrap(), -2.3);
+        close(at(3.0).unwrap(), 2.3);
+    }
+
+    #[test]
+    fn to_a_small_window_everybody_leaps_alike() {
+        // 8 ms are what flows of 774 packets/s want: 37 packets.
+        let (mut leap, now) = (Leap::default(), signals(2000.0, 8.0));
+        (0..6).for_each(|_| leap.end_period(&now, 0.1, ms(50.0)));
+        assert_eq!(young(leap, 8.0, 300.0), None);
+        (0..6).for_each(|_| leap.end_period(&now, 0.1, ms(50.0)));
+        assert_eq!(young(leap, 8.0, 300.0), to(leap, &now, 50.0, 300.0));
+        assert!(young(leap, 8.0, 300.0).is_some());
     }
 }

@@ -30,7 +30,7 @@ use crate::state::{LocalState, Measurement};
 use guide::{Ended, Guide, Verdict};
 use law::Law;
 use monitor::Monitor;
-pub use rules::{DrainRules, LeapRules, NeighbourRules, Rules};
+pub use rules::{DrainRules, LeapRules, NeighbourRules, Rules, Stride};
 use startup::{Exit, Startup};
 
 /// The law's step at these signals, as a relative change of the window per round trip, for a flow that remembers

@@ -18,8 +18,8 @@ use super::rules::Rules;
 pub(super) struct Newcomer {
     /// Of periods in which its own window was small.
     found: Mean,
-    /// The smallest of them.
-    least: Option<Nanos>,
+    /// The smallest and the largest of them.
+    range: Option<(Nanos, Nanos)>,
     /// Of periods since slow start in which it did not drain.
     since: Mean,
     /// When slow start had ended.
@@ -37,7 +37,7 @@ impl Newcomer {
             && (self.found.count == 0 || window <= rules.modest)
         {
             self.found.add(low);
-            self.least = Some(self.least.map_or(low, |least| least.min(low)));
+            self.range = Some(self.range.map_or((low, low), |(least, most)| (least.min(low), most.max(low))));
         }
     }
 
@@ -45,7 +45,7 @@ impl Newcomer {
     pub(super) fn end_period(&mut self, rules: &Rules, now: Nanos, srtt: Nanos, low: Option<Nanos>, drains: bool) {
         let settled = *self.settled.get_or_insert(now);
         if now - settled > rules.newcomer + Self::ROUNDS * srtt {
-            (self.found, self.least) = (Mean::default(), None);
+            (self.found, self.range) = (Mean::default(), None);
         }
         if let Some(low) = low
             && !drains
@@ -61,10 +61,21 @@ impl Newcomer {
         Self::window(rules, base, self.since.get().map_or(found, |since| found.min(since)))
     }
 
-    /// The same for the shortest queue that was found, in which the flow's own first packets count least: perhaps more than
-    /// the others had.
-    pub(super) fn most(&self, rules: &Rules, base: Nanos) -> Option<f64> {
-        Self::window(rules, base, self.least?)
+    /// The window in packets that one of this size is raised to among few, if it is.
+    ///
+    /// By the shortest queue that was found, in which the flow's own first packets count least: perhaps more than the others
+    /// had. Where it is none the longest counts, perhaps less than they had, if it says so much that nothing else matters.
+    pub(super) fn raised(&self, rules: &Rules, base: Nanos, window: f64) -> Option<f64> {
+        let (shortest, longest) = self.range?;
+        let limit = rules.newcomer_most * window;
+        let at = |rtt| Self::window(rules, base, rtt);
+        let had = at(shortest).or_else(|| at(longest).filter(|had| *had >= limit))?;
+        (had > window).then(|| had.min(limit))
+    }
+
+    /// Whether slow start has ended in the last few seconds.
+    pub(super) fn is_young(&self, rules: &Rules, now: Nanos) -> bool {
+        self.settled.is_some_and(|settled| now - settled < rules.leap.youth)
     }
 
     /// The window in packets with which the law rests at this round-trip time.
@@ -117,11 +128,32 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_queue_that_was_found_says_most() {
-        let most = |found: &[f64], large: &[f64]| newcomer(found, large, &[60.0]).most(&Rules::default(), ms(40.0));
-        assert_eq!(most(&[52.0, 50.0, 51.0], &[49.0]), share(&newcomer(&[50.0], &[], &[60.0]), 40.0));
-        assert_eq!(most(&[50.0, 40.4], &[]), None, "perhaps there was none");
-        assert_eq!(Newcomer::default().most(&Rules::default(), ms(40.0)), None);
+    fn the_shortest_queue_that_was_found_says_what_a_flow_is_raised_to() {
+        let raised =
+            |window| newcomer(&[52.0, 50.0, 51.0], &[49.0], &[60.0]).raised(&Rules::default(), ms(40.0), window);
+        // 27 packets.
+        assert_eq!(raised(20.0), share(&newcomer(&[50.0], &[], &[60.0]), 40.0));
+        assert_eq!((raised(5.0), raised(28.0)), (Some(15.0), None), "to three times the window at most");
+        assert_eq!(Newcomer::default().raised(&Rules::default(), ms(40.0), 5.0), None);
+    }
+
+    #[test]
+    fn without_a_shortest_queue_the_longest_says_it_if_it_says_much() {
+        let raised = |window| newcomer(&[50.0, 40.4, 45.0], &[60.0], &[]).raised(&Rules::default(), ms(40.0), window);
+        assert_eq!((raised(8.9), raised(9.1)), (Some(3.0 * 8.9), None), "a third of 27 packets");
+        let none = newcomer(&[40.4], &[], &[]);
+        assert_eq!(none.raised(&Rules::default(), ms(40.0), 1.0), None, "there may have been none");
+    }
+
+    #[test]
+    fn it_is_young_for_five_seconds() {
+        let rules = Rules::default();
+        let mut flow = newcomer(&[50.0], &[], &[]);
+        assert!(!flow.is_young(&rules, ms(1000.0)), "slow start runs");
+        flow.end_period(&rules, ms(1000.0), ms(50.0), None, false);
+        assert!(flow.is_young(&rules, ms(5999.0)) && !flow.is_young(&rules, ms(6000.0)));
+        flow.arrives(&rules, Some(ms(50.0)), 2.0);
+        assert!(!flow.is_young(&rules, ms(5000.0)), "it begins anew");
     }
 
     #[test]
@@ -143,7 +175,8 @@ mod tests {
         let mut newcomer = newcomer(&[50.0], &[], &[50.0]);
         let mut after = |time: f64| {
             newcomer.end_period(&Rules::default(), ms(time), ms(50.0), None, false);
-            assert_eq!(newcomer.most(&Rules::default(), ms(40.0)).is_some(), share(&newcomer, 40.0).is_some());
+            let raised = newcomer.raised(&Rules::default(), ms(40.0), 5.0);
+            assert_eq!(raised.is_some(), share(&newcomer, 40.0).is_some());
             share(&newcomer, 40.0).is_some()
         };
         assert!(after(2250.0) && !after(2251.0), "2 s and 5 x 50 ms");

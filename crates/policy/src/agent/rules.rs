@@ -65,20 +65,31 @@ pub struct Rules {
 pub struct LeapRules {
     /// At multiples of this time of day everybody leaps …
     pub every: Nanos,
-    /// … who has followed the law for this long (and eight round trips) since the last leap or drain …
-    pub least: Nanos,
     /// … where no larger share of the packets is lost …
     pub loss: f64,
     /// … and the average queueing delay is at most this multiple of what the law wants at the flow's rate.
     pub high: f64,
-    /// Distance of the window from that one, as a logarithm, that is left alone …
+    /// Distance of the window from that one, as a logarithm, that is left alone.
     pub dead: f64,
-    /// … and the part of what is beyond that is leapt over, …
-    pub part: f64,
-    /// … as a logarithm at most so far up …
-    pub up: f64,
-    /// … and down.
+    /// Most of it, as a logarithm, that is leapt over downwards.
     pub down: f64,
+    /// How soon and how far on the whole, …
+    pub old: Stride,
+    /// … and how for this long after slow start …
+    pub youth: Nanos,
+    /// … to windows above [`Rules::modest`].
+    pub young: Stride,
+}
+
+/// How soon and how far a flow leaps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stride {
+    /// For how long (and eight round trips) it must have followed the law since the last leap or drain.
+    pub least: Nanos,
+    /// The part of what is beyond the distance left alone that is leapt over, …
+    pub part: f64,
+    /// … upwards at most so far, as a logarithm.
+    pub up: f64,
 }
 
 /// When and how the queue is drained to see the base round-trip time.
@@ -238,13 +249,13 @@ impl Default for Rules {
             newcomer_short: 2.5,
             leap: LeapRules {
                 every: SECOND,
-                least: SECOND,
                 loss: 0.002,
                 high: 2.0,
                 dead: 0.3,
-                part: 0.5,
-                up: 0.2,
                 down: 0.7,
+                old: Stride { least: SECOND, part: 0.5, up: 0.2 },
+                youth: 5 * SECOND,
+                young: Stride { least: SECOND / 2, part: 0.75, up: 0.7 },
             },
             drain: DrainRules {
                 rise: 0.003,

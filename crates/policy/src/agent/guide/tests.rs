@@ -296,20 +296,28 @@ fn where_a_neighbour_is_suspected_a_rise_is_not_drained_together() {
 
 #[test]
 fn a_flow_leaps_at_full_seconds() {
-    let leapt = |queue: f64, window: f64, until: f64| {
-        let mut flow = Flow::of(&Rules::default());
+    let rules = Rules::default();
+    let leapt_within = |youth: Nanos, queue: f64, window: f64, until: f64| {
+        let mut flow = Flow::of(&Rules { leap: LeapRules { youth, ..rules.leap }, ..rules });
         flow.window = window;
         flow.until(until, BASE + queue);
         flow.window / window
     };
+    let leapt = |queue, window, until| leapt_within(0, queue, window, until);
     // 4 ms are what the law wants at 2348 packets/s: of 103 packets. Half of what is beyond .3, and at most .2 up.
-    let fair = Rules::default().resting_window(0.040, 0.004);
+    let fair = rules.resting_window(0.040, 0.004);
     close(leapt(4.0, 3.0 * fair, 2_010.0), (-0.5 * (3.0_f64.ln() - 0.3)).exp());
     close(leapt(4.0, fair / 1.5, 2_010.0), (0.5 * (1.5_f64.ln() - 0.3)).exp());
     close(leapt(4.0, fair / 9.0, 2_010.0), 0.2_f64.exp());
     close(leapt(4.0, 1.3 * fair, 2_010.0), 1.0);
     close(leapt(4.0, 3.0 * fair, 990.0), 1.0);
     assert_eq!(leapt(9.0, 3.0 * fair, 2_010.0), 1.0, "more than twice the wanted delay: a neighbour's, perhaps");
+    // Just after slow start the second before is enough, and three quarters of the way are leapt over.
+    close(
+        leapt_within(ms(1_100.0), 4.0, 3.0 * fair, 1_010.0),
+        (-0.75 * (3.0_f64.ln() - 0.3)).exp().max((-0.7_f64).exp()),
+    );
+    close(leapt_within(ms(1_100.0), 4.0, fair / 9.0, 1_010.0), 0.7_f64.exp());
 }
 
 #[test]
