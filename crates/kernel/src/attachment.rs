@@ -1,13 +1,13 @@
 //! The controller as it is registered in the kernel: held by files, found again by them.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use libbpf_rs::{Link, MapCore as _, MapHandle};
+use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use crate::error::{Error, Result};
 use crate::intf::{self, Control, Counters};
@@ -56,8 +56,7 @@ impl Decider {
 
 /// Files of an attachment. The link is what keeps the controller registered.
 const LINK: &str = "link";
-const FLOWS: &str = "flows";
-const MAPS: [&str; 5] = ["policies", "control", "counters", "records", "actions"];
+const MAPS: [&str; 6] = ["policies", "control", "counters", "records", "actions", "flows"];
 
 /// Periods that an agent may leave unanswered.
 const PATIENCE: u32 = 10;
@@ -120,12 +119,6 @@ impl Attachment {
                 map.pin(path).map_err(pin_failed)?;
             }
         }
-        let flows = object::map(&loaded, "flows")?;
-        for program in loaded.progs_mut().filter(|program| program.name() == "views") {
-            let mut link =
-                program.attach_iter(flows.as_fd()).map_err(|error| Error::system("cannot list flows", &error))?;
-            link.pin(directory.join(FLOWS)).map_err(pin_failed)?;
-        }
         let mut link = register(&mut loaded, &place.name)?;
         link.pin(directory.join(LINK)).map_err(pin_failed)?;
         let mut maps = Vec::new();
@@ -183,7 +176,7 @@ impl Attachment {
     pub fn policy(&self) -> Result<Box<intf::Policy>> {
         let id: u32 = self
             .map("policies")
-            .lookup(&0_u32.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
+            .lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)
             .ok()
             .flatten()
             .and_then(|bytes| bytes.try_into().ok().map(u32::from_ne_bytes))
@@ -217,17 +210,19 @@ impl Attachment {
         object::get(self.map("counters"))
     }
 
-    /// The flows there are.
+    /// The flows there are, up to 65 536, in the order in which they began.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn flows(&self) -> Result<Vec<View>> {
-        let failed = |error: io::Error| Error::system("cannot list flows", &error);
-        let link = Link::open(self.place.directory.join(FLOWS)).map_err(|error| opening(FLOWS, &error))?;
-        let mut iterator = libbpf_rs::Iter::new(&link).map_err(|error| opening(FLOWS, &error))?;
-        let mut bytes = Vec::new();
-        iterator.read_to_end(&mut bytes).map_err(failed)?;
-        Ok(bytes.chunks_exact(size_of::<intf::View>()).filter_map(intf::from_bytes).map(view).collect())
+        let flows = self.map("flows");
+        // All at once: flows that end meanwhile would make a walk from key to key begin again.
+        let listed = flows
+            .lookup_batch(flows.max_entries(), MapFlags::ANY, MapFlags::ANY)
+            .map_err(|error| Error::system("cannot list flows", &error))?;
+        let mut views: Vec<_> = listed.filter_map(|(_, value)| intf::from_bytes(&value)).map(view).collect();
+        views.sort_by_key(|view| view.view.flow);
+        Ok(views)
     }
 
     /// Unregisters the controller of this place. Flows that use it go on, under CUBIC.
@@ -316,7 +311,7 @@ fn view(view: intf::View) -> View {
 /// Removes the files of an attachment, the link first.
 fn remove(directory: &Path) -> Result<()> {
     let failed = |error: &io::Error| Error::system(format!("cannot remove {}", directory.display()), error);
-    for name in [LINK, FLOWS].iter().chain(&MAPS) {
+    for name in [LINK].iter().chain(&MAPS) {
         match fs::remove_file(directory.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&error)),
             _ => {}

@@ -3,8 +3,6 @@
 #ifndef ASTRAEA_BPF_H
 #define ASTRAEA_BPF_H
 
-struct seq_file;
-
 #define SEC(name) __attribute__((section(name), used))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type) typeof(type) *name
@@ -13,6 +11,7 @@ struct seq_file;
 #define __weak __attribute__((weak))
 
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
@@ -24,9 +23,10 @@ enum {
 
 /* Numbers of the kernel's include/uapi/linux/bpf.h. */
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, u64 flags) = (void *)107;
-static long (*bpf_seq_write)(struct seq_file *seq, const void *data, u32 length) = (void *)127;
 static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
 

@@ -6,6 +6,7 @@
 #include "agent.h"
 #include "fallback.h"
 #include "maps.h"
+#include "views.h"
 
 /* Hash of intf.h, in the place of this number: policies say which one they are laid out by. */
 const volatile u64 interface = INTERFACE_MARK;
@@ -288,6 +289,7 @@ static inline void drive(struct sock *sk, struct tcp_sock *tp, struct flow *f, c
 	if (ack->now >= f->period_ends) {
 		f->period_ends = ack->now + p->period;
 		end_period(sk, tp, f, p, ack->now);
+		view_end_period(f);
 	}
 }
 

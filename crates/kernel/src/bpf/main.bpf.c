@@ -22,7 +22,7 @@ int astraea_init(u64 *ctx)
 {
 	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tp = (void *)sk;
-	struct flow *f = bpf_sk_storage_get(&flows, sk, (void *)0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct flow *f = bpf_sk_storage_get(&states, sk, (void *)0, BPF_SK_STORAGE_GET_F_CREATE);
 
 	cubictcp_init(sk);
 	if (!f) {
@@ -35,13 +35,18 @@ int astraea_init(u64 *ctx)
 	f->state = TCP_CA_Open;
 	f->begun = 0;
 	set_driver(sk, tp, f, judge(f, the_policy()));
+	view_open(f, sk);
 	return 0;
 }
 
 SEC("struct_ops")
 int astraea_release(u64 *ctx)
 {
+	struct flow *f = flow_of((void *)ctx[0]);
+
 	COUNT(closed, 1);
+	if (f)
+		view_close(f);
 	return 0;
 }
 

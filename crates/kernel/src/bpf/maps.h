@@ -7,6 +7,8 @@
 #include "flow.h"
 #include "tcp.h"
 
+#define LISTED (1 << 16)
+
 /* When packets of a flow leave: driver.h. */
 struct clock {
 	u64 next;	/* when the next one may */
@@ -41,6 +43,15 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct flow);
+} states SEC(".maps");
+
+/* The list of flows by their numbers, for whoever asks. Where it is full a flow goes unlisted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LISTED);
+	__type(key, u64);
+	__type(value, struct view);
 } flows SEC(".maps");
 
 struct holder {
@@ -88,7 +99,7 @@ struct {
 
 static inline struct flow *flow_of(struct sock *sk)
 {
-	return bpf_sk_storage_get(&flows, sk, (void *)0, 0);
+	return bpf_sk_storage_get(&states, sk, (void *)0, 0);
 }
 
 static inline const struct policy *the_policy(void)
