@@ -258,7 +258,7 @@ const BESIDE_CUBIC: Case = Case {
     surges: false,
 };
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -314,6 +314,16 @@ const CASES: [Case; 10] = [
             (5.6, 20.0),
             (6.3, 20.0),
         ],
+        neighbour: None,
+        surges: false,
+    },
+    // A newcomer that at times found no queue, and is raised by the longest.
+    Case {
+        policy: "astraea",
+        rate: 1e8,
+        buffer: 375_000,
+        loss: 0.0,
+        flows: &[(0.0, 15.0), (7.11, 15.0)],
         neighbour: None,
         surges: false,
     },
