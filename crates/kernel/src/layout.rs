@@ -62,6 +62,8 @@ fn rules(r: &Rules) -> intf::Rules {
         exponent: q24(Rules::EXPONENT),
         resting: q24(Rules::EXPONENT / (1.0 - Rules::EXPONENT)),
         gain: q24(r.gain),
+        calm: nanos(r.calm),
+        calm_least: q24(r.calm_least),
         up: q24(r.up),
         growth_left: q24(r.growth_left),
         random_loss: q24(r.random_loss),

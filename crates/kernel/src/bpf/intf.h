@@ -69,6 +69,8 @@ struct rules {
 	__s64 exponent;		/* of the wanted backlog, p, Q24 */
 	__s64 resting;		/* p / (1 - p): of what it is where flows rest at a delay */
 	__s64 gain;
+	__u64 calm;
+	__s64 calm_least;
 	__s64 up;
 	__s64 growth_left;
 	__s64 random_loss;

@@ -84,7 +84,7 @@ impl Law {
 
     /// The step, as a relative change of the window per round trip.
     pub(super) fn step(self, rules: &Rules, signals: &Signals) -> f64 {
-        let mut step = (rules.gain * error(rules, signals)).clamp(-rules.down, rules.up);
+        let mut step = (rules.gain(signals.rate) * error(rules, signals)).clamp(-rules.down, rules.up);
         step += rules.fair * self.unfairness(rules, signals.rate);
         let hurry = self.idle_rounds - rules.hurry_after;
         if hurry > 0.0 {
@@ -115,6 +115,27 @@ mod tests {
         assert!(error(&rules, &slow).abs() < 1e-12);
         let step = Law::default().step(&rules, &signals(Rules::REFERENCE, 15.0 / Rules::REFERENCE));
         assert!((step + 0.05).abs() < 1e-12, "half too much, times the gain");
+    }
+
+    #[test]
+    fn no_step_is_larger_for_more_rate_or_delay() {
+        let rules = Rules::default();
+        let step = |rate: f64, queue: f64, loss: f64| {
+            let signals = Signals { loss, ..signals(rate, queue) };
+            let mut law = Law::default();
+            law.end_period(&rules, &signals, 0.0, 0.03, true);
+            law.step(&rules, &signals)
+        };
+        let rates: Vec<f64> = (0..100).map(|k| 10.0 * 1.1_f64.powi(k)).collect();
+        let delays: Vec<f64> = (0..60).map(|k| 1e-4 * 1.2_f64.powi(k)).collect();
+        for loss in [0.0, 0.004, 0.02] {
+            for delay in &delays {
+                assert!(rates.is_sorted_by(|a, b| step(*a, *delay, loss) >= step(*b, *delay, loss)), "{delay} {loss}");
+            }
+            for rate in &rates {
+                assert!(delays.is_sorted_by(|a, b| step(*rate, *a, loss) >= step(*rate, *b, loss)), "{rate} {loss}");
+            }
+        }
     }
 
     #[test]

@@ -11,8 +11,13 @@ pub struct Rules {
     /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s; it grows with the power
     /// [`Rules::EXPONENT`] of the rate.
     pub backlog: f64,
-    /// Gain of the law: relative step per round trip for an error of 1.
+    /// Gain of the law: relative step per round trip for an error of 1 …
     pub gain: f64,
+    /// … of a flow that wants a queueing delay of this many s or more. Who wants less answers less, in proportion: a step
+    /// moves the queue by its share of a round trip, which overshoots a short delay again and again …
+    pub calm: f64,
+    /// … but not less than this share of the gain.
+    pub calm_least: f64,
     /// Largest relative step up, per round trip.
     pub up: f64,
     /// Share of a step up that the network leaves of it at least …
@@ -204,6 +209,11 @@ impl Rules {
         if law > 0.0 && loss <= self.random_loss { sum.max(self.growth_left * law) } else { sum }
     }
 
+    /// Gain of the law at a rate in packets/s. It contains no round-trip time: flows that share a queue still agree.
+    pub fn gain(&self, rate: f64) -> f64 {
+        self.gain * (self.wanted_delay(rate) / self.calm).clamp(self.calm_least, 1.0)
+    }
+
     /// Queueing delay in s at which flows of a rate in packets/s (1 at least) have what the law wants.
     pub fn wanted_delay(&self, rate: f64) -> f64 {
         let rate = rate.max(1.0);
@@ -228,6 +238,8 @@ impl Default for Rules {
         Self {
             backlog: 10.0,
             gain: 0.1,
+            calm: 0.0032,
+            calm_least: 0.5,
             up: 0.025,
             growth_left: 0.25,
             random_loss: 0.02,
@@ -316,6 +328,16 @@ mod tests {
             let back = rules.resting_rate(rules.wanted_delay(rate));
             assert!((back / rate - 1.0).abs() < 1e-12, "{back} is not {rate}");
         }
+    }
+
+    #[test]
+    fn who_wants_a_short_queue_answers_less() {
+        let rules = Rules::default();
+        // The reference rate wants 3.6 ms; 2^(8/5) times that half of it, 1.8 ms.
+        assert_eq!(rules.gain(Rules::REFERENCE), 0.1);
+        let twice = rules.gain(2.0_f64.powf(1.6) * Rules::REFERENCE);
+        assert!((twice - 0.1 * 0.5 * 10.0 / (0.0032 * Rules::REFERENCE)).abs() < 1e-12, "{twice}");
+        assert_eq!(rules.gain(10.0 * Rules::REFERENCE), 0.05);
     }
 
     #[test]
