@@ -19,8 +19,8 @@ PROVED = (
 STRICT = (
     "While the law is within its limits the step falls strictly, so that flows at rest have one and the same "
     "throughput. Without loss that is where the own backlog is .75 to 2 times the wanted one up to 40 Mbit/s, and .5 "
-    "to 3 times from 122 Mbit/s on; both bounds fall by 30 times the share of packets lost, at most by .6. Beyond them "
-    "that is the network's doing: see the grid."
+    "to 3 times from 122 Mbit/s on; with loss .75 to 2 times at all rates, less 30 times the share of packets lost, "
+    "at most .6. Beyond them that is the network's doing: see the grid."
 )
 WEAK = (
     "No law is added, so whether the step falls strictly (one value) or is flat somewhere (an interval) is the "

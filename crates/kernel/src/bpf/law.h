@@ -117,18 +117,21 @@ noinline s64 law_unfairness(const struct law *l, const struct rules *r, const st
 	return clamp(ln_q(max(rest, 1ull), 20) - ln_q(max(own, 1ull), 20), -(s64)Q24, (s64)Q24);
 }
 
-/* Gain of the law at a rate, Q24: who wants a short queue answers less. */
-static inline s64 law_gain(const struct rules *r, u64 rate)
+/* Gain of the law, Q24: who wants a short queue and loses nothing answers less. */
+static inline s64 law_gain(const struct rules *r, const struct signals *s)
 {
-	s64 share = min(ratio(wanted_delay(r, rate), max(r->calm, 1ull), 24), (u64)Q24);
+	s64 share;
 
+	if (s->loss > 0)
+		return r->gain;
+	share = min(ratio(wanted_delay(r, s->rate), max(r->calm, 1ull), 24), (u64)Q24);
 	return mul_q24(r->gain, max(share, r->calm_least));
 }
 
 /* The step as a relative change of the window per round trip, Q24. */
 static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s)
 {
-	s64 step = clamp(mul_q24(law_gain(r, s->rate), law_error(r, s, s->ahead)), -r->down, r->up);
+	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, s->ahead)), -r->down, r->up);
 	s64 hurry = l->idle_rounds - r->hurry_after;
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));

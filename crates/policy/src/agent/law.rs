@@ -84,7 +84,7 @@ impl Law {
 
     /// The step, as a relative change of the window per round trip.
     pub(super) fn step(self, rules: &Rules, signals: &Signals) -> f64 {
-        let mut step = (rules.gain(signals.rate) * error(rules, signals)).clamp(-rules.down, rules.up);
+        let mut step = (rules.gain(signals.rate, signals.loss) * error(rules, signals)).clamp(-rules.down, rules.up);
         step += rules.fair * self.unfairness(rules, signals.rate);
         let hurry = self.idle_rounds - rules.hurry_after;
         if hurry > 0.0 {

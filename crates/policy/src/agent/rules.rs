@@ -14,7 +14,8 @@ pub struct Rules {
     /// Gain of the law: relative step per round trip for an error of 1 …
     pub gain: f64,
     /// … of a flow that wants a queueing delay of this many s or more. Who wants less answers less, in proportion: a step
-    /// moves the queue by its share of a round trip, which overshoots a short delay again and again …
+    /// moves the queue by its share of a round trip, which overshoots a short delay again and again. Who loses packets answers
+    /// in full: in a buffer of a few of them nothing but losses brings flows together …
     pub calm: f64,
     /// … but not less than this share of the gain.
     pub calm_least: f64,
@@ -209,8 +210,12 @@ impl Rules {
         if law > 0.0 && loss <= self.random_loss { sum.max(self.growth_left * law) } else { sum }
     }
 
-    /// Gain of the law at a rate in packets/s. It contains no round-trip time: flows that share a queue still agree.
-    pub fn gain(&self, rate: f64) -> f64 {
+    /// Gain of the law at a rate in packets/s and a share of lost packets. It contains no round-trip time: flows that share a
+    /// queue still agree.
+    pub fn gain(&self, rate: f64, loss: f64) -> f64 {
+        if loss > 0.0 {
+            return self.gain;
+        }
         self.gain * (self.wanted_delay(rate) / self.calm).clamp(self.calm_least, 1.0)
     }
 
@@ -331,13 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_a_short_queue_answers_less() {
+    fn who_wants_a_short_queue_and_loses_nothing_answers_less() {
         let rules = Rules::default();
         // The reference rate wants 3.6 ms; 2^(8/5) times that half of it, 1.8 ms.
-        assert_eq!(rules.gain(Rules::REFERENCE), 0.1);
-        let twice = rules.gain(2.0_f64.powf(1.6) * Rules::REFERENCE);
+        assert_eq!(rules.gain(Rules::REFERENCE, 0.0), 0.1);
+        let twice = rules.gain(2.0_f64.powf(1.6) * Rules::REFERENCE, 0.0);
         assert!((twice - 0.1 * 0.5 * 10.0 / (0.0032 * Rules::REFERENCE)).abs() < 1e-12, "{twice}");
-        assert_eq!(rules.gain(10.0 * Rules::REFERENCE), 0.05);
+        assert_eq!(rules.gain(10.0 * Rules::REFERENCE, 0.0), 0.05);
+        assert_eq!(rules.gain(10.0 * Rules::REFERENCE, 0.001), 0.1, "a loss is answered in full");
     }
 
     #[test]
