@@ -80,6 +80,7 @@ def test_the_law_rests_at_the_wanted_backlog(octaves: float, gain: float) -> Non
     for loss, counts in ((0.01, 0.3), (0.02, 0.6), (0.5, 0.6)):
         at = Situation(rate * 1448 * 8, wanted * np.array([0.75 - counts, 1 - counts, 2 - counts]) / rate, loss=loss)
         np.testing.assert_allclose(step("guided", at, 0.0), [0.025, 0, -0.1], atol=1e-12)
+    assert not step("pure", at, 0.0).any()
 
 
 def test_the_network_leaves_a_quarter_of_the_growth() -> None:

@@ -247,7 +247,7 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 				step = max(step, mul_q24(p->rules.growth_left, law));
 		}
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
-		/* A window that is not used says nothing about the path, so it does not grow. (A lost packet was used.) */
+		/* A window that is not used says nothing about the path, so it does not grow. One more, for one that was lost. */
 		if (step < 0 || 2 * (a->used + 1) * PACKET >= a->window)
 			agent_set_window(a, p, mul_shr(a->window, exp_q30(step << 6), 30));
 	}
