@@ -55,6 +55,7 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 	d->own = delay_of(less(d->hold, product), s->rate);
 	d->low = 0;
 	d->high = 0;
+	d->shortest = 0;
 	d->second = 0;
 	d->spread = 0;
 	d->lossy = s->loss > r->doubtful;
@@ -75,7 +76,7 @@ static inline bool drain_emptied(const struct drain *d, u64 base)
 static inline bool drain_emptied_short(const struct drain *d, const struct rules *r, u64 base)
 {
 	return d->cause == CAUSE_RISE && drain_emptied(d, base) && d->before < part_of(d->wanted, r->newcomer_short) &&
-	       d->second && 4 * (d->second - d->low) < d->before;
+	       d->second && 4 * (d->second - d->shortest) < d->before;
 }
 
 /* Whether, as a test, it has found that nobody else fills the queue. */
@@ -103,11 +104,14 @@ noinline int drain_end_period(struct drain *d, u64 now, u64 low, u64 spread, u64
 	if (!d)
 		return STAGE_HOLDING;
 	d->spread = max(d->spread, spread);
+	if (low) {
+		if (d->shortest)
+			d->second = d->second ? min(d->second, max(d->shortest, low)) : max(d->shortest, low);
+		d->shortest = d->shortest ? min(d->shortest, low) : low;
+	}
 	if (now < d->until)
 		return STAGE_HOLDING;
 	if (low) {
-		if (d->low)
-			d->second = d->second ? min(d->second, max(d->low, low)) : max(d->low, low);
 		d->low = d->low ? min(d->low, low) : low;
 		d->high = max(d->high, low);
 	}

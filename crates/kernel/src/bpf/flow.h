@@ -65,6 +65,7 @@ struct drain {
 	__u64 own;		/* queueing delay that this flow itself keeps up during a test */
 	__u64 low;
 	__u64 high;
+	__u64 shortest;		/* the two smallest round trips since it began: others may have begun theirs before */
 	__u64 second;
 	__u64 spread;
 	__u64 lossy;

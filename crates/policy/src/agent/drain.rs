@@ -48,8 +48,8 @@ pub(super) struct Drain {
     /// Smallest and largest of the periods' smallest round-trip times once the drain has had its effect.
     pub(super) low: Nanos,
     high: Nanos,
-    /// The second smallest of them.
-    second: Nanos,
+    /// The two smallest since the drain began: others may have begun theirs before.
+    shortest: [Nanos; 2],
     /// Largest spread of the round-trip times of a period in s.
     spread: f64,
     /// Whether packets were lost: a full queue may be what stays.
@@ -117,7 +117,7 @@ impl Drain {
             own: (hold - product).max(0.0) / signals.rate.max(1.0),
             low: Nanos::MAX,
             high: 0,
-            second: Nanos::MAX,
+            shortest: [Nanos::MAX; 2],
             spread: 0.0,
             lossy: signals.loss > rules.drain.doubtful,
         }
@@ -126,11 +126,14 @@ impl Drain {
     /// A period has ended with this smallest round-trip time and spread (s), for a base in ns.
     pub(super) fn end_period(&mut self, now: Nanos, low: Option<Nanos>, spread: f64, base: Nanos) -> Stage {
         self.spread = self.spread.max(spread);
+        if let Some(low) = low {
+            let [first, second] = self.shortest;
+            self.shortest = [first.min(low), second.min(first.max(low))];
+        }
         if now < self.until {
             return Stage::Holding;
         }
         if let Some(low) = low {
-            self.second = self.second.min(self.low.max(low));
             (self.low, self.high) = (self.low.min(low), self.high.max(low));
         }
         match now {
@@ -155,11 +158,12 @@ impl Drain {
     /// Whether it has plainly emptied a queue that had risen and was short even so. Where it was long, flows are many, and
     /// what is taken for the base may be a part of it; so it may be where the smallest round trip came once.
     pub(super) fn emptied_short(&self, rules: &Rules, base: Nanos) -> bool {
+        let [first, second] = self.shortest;
         self.cause == Cause::Rise
             && self.emptied(base)
             && self.before < rules.newcomer_short * self.wanted
-            && self.second < Nanos::MAX
-            && ((self.second - self.low) as f64) < 0.25e9 * self.before
+            && second < Nanos::MAX
+            && ((second - first) as f64) < 0.25e9 * self.before
     }
 
     /// Whether, as a test, it has found that nobody else fills the queue: but for what this flow kept up itself little is

@@ -263,7 +263,7 @@ impl Default for Rules {
             newcomer: 2 * SECOND,
             newcomer_least: 0.1,
             newcomer_most: 3.0,
-            newcomer_short: 2.5,
+            newcomer_short: 3.0,
             leap: LeapRules {
                 every: SECOND,
                 loss: 0.002,

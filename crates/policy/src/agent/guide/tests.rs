@@ -364,7 +364,7 @@ fn a_newcomer_beside_few_takes_what_they_had() {
         fitted(newcomer_that_found(43.0, 9.0)),
         Rules::REFERENCE * (10.0 / (0.003 * Rules::REFERENCE)).powf(1.6) * 0.043,
     );
-    close(fitted(newcomer_that_found(43.0, 11.5)), back); // 11.5 ms are more than 2.5 x 4.4: flows are many
+    close(fitted(newcomer_that_found(43.0, 13.5)), back); // 13.5 ms are more than 3 x 4.4: flows are many
     // 1 ms is what it wants at 21 568 packets/s: three times the window are enough.
     close(fitted(newcomer_that_found(41.0, 9.0)), 3.0 * (back - 2000.0 * 0.002));
 }
@@ -383,14 +383,15 @@ fn a_newcomer_with_a_small_window_is_not_raised() {
 
 #[test]
 fn a_newcomer_is_not_raised_for_a_single_short_round_trip() {
-    let after = |others: f64| {
+    let after = |held: f64, others: f64| {
         let mut flow = newcomer_that_found(43.0, 9.0);
-        let lows = [BASE, BASE, others, BASE, others, others];
+        let lows = [BASE + 9.0, held, others, BASE, others, others];
         lows.map(|low| flow.period(low)).into_iter().any(|verdict| matches!(verdict, Verdict::Hold(w) if w > 100.0))
     };
     // A quarter of a queue of 9 ms.
-    assert!(after(BASE + 2.2));
-    assert!(!after(BASE + 2.3));
+    assert!(after(BASE + 9.0, BASE + 2.2));
+    assert!(!after(BASE + 9.0, BASE + 2.3));
+    assert!(after(BASE, BASE + 2.3), "the others' drain began before");
 }
 
 #[test]
