@@ -193,6 +193,30 @@ def test_wait_for_better_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert run.iteration == 6
 
 
+def test_of_scores_that_cannot_be_told_apart_the_latest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = [0.5, 0.9, 0.81, 0.85, 0.7]
+
+    def score(self: ToyRollouts, policy: Any, seeds: Any) -> Any:
+        del self, policy
+        measured = {key: np.zeros(len(seeds)) for key in healthy}
+        looks = min(run.iteration // 2, len(scores) - 1)
+        return measured | {"jain": np.full(len(seeds), scores[looks]), "settled": np.zeros(len(seeds))}
+
+    settings = config(run={"updates": 50_000}, validation={"every": 2, "episodes": 8, "indifference": 0.1})
+    run = training(tmp_path, settings)
+    healthy = ToyRollouts().score(run.learner.actor.weights(run.behaviour), range(8))
+    monkeypatch.setattr(ToyRollouts, "score", score)
+    run.run(stop=lambda: run.iteration >= 8)
+    assert run.best is not None
+    assert (run.best.iteration, run.best.score.score, run.highest) == (6, pytest.approx(0.85), pytest.approx(0.9))
+    gone_on = training(tmp_path, settings)
+    gone_on.resume()
+    assert gone_on.best is not None
+    assert (gone_on.best.iteration, gone_on.highest, gone_on.stale) == (6, run.highest, 3)
+
+
 SAVER = """
 import os, signal, sys, torch
 from pathlib import Path

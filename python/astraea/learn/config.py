@@ -155,6 +155,8 @@ class ValidationSettings(Settings):
     """Weight, negative, of the share of packets lost beyond the random loss."""
     tail: Share = 0.5
     """Weight of the 10th percentile; the rest is that of the mean."""
+    indifference: NotNegative = 0.0
+    """Difference of scores that says nothing: a later policy is kept if it is at most so far below the highest."""
 
     def full(self) -> float:
         """The score of a perfect policy."""

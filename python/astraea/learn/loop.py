@@ -9,6 +9,7 @@ of time only decides after which iteration it stops.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -51,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Best:
-    """The best policy so far."""
+    """The best policy so far: the latest of those whose scores the validation cannot tell from the highest."""
 
     score: Score
     iteration: int
@@ -95,8 +96,10 @@ class Training:
         self.seconds = 0.0
         """Wall time of the sessions before this one."""
         self.best: Best | None = None
+        self.highest = -math.inf
+        """Highest score so far."""
         self.stale = 0
-        """Validations since the best one."""
+        """Validations since that one."""
         if self.reward is not None:  # better wrong now than when everything has begun
             self._gather(self.learner.actor.weights(self.behaviour), 0, episodes=1)
         self._batch = torch.empty(config.td3.batch, self.layout.width)
@@ -215,13 +218,15 @@ class Training:
         parameters = self.learner.average.value.clone()
         policy = self.learner.actor.weights(parameters)
         score = self.validation.score(policy)
-        self.stale += 1
-        if self.best is None or score.score > self.best.score.score:
-            self.best, self.stale = Best(score, self.iteration, parameters), 0
+        self.stale = 0 if score.score > self.highest else self.stale + 1
+        self.highest = max(self.highest, score.score)
+        # A few dozen episodes do not tell good policies apart: the highest of many scores is luck, and often early.
+        if score.score >= self.highest - self.config.validation.indifference:
+            self.best = Best(score, self.iteration, parameters)
             self.parts.keep(policy, score)
-        entry |= flatten("validation", score.as_dict()) | {"best": self.best.score.score}
+        entry |= flatten("validation", score.as_dict()) | {"best": self.highest}
         if self.reward is None:  # what is best by a reward of one's own need not be by the validation's figures
-            self.watch.validation(score.score, self.best.score.score, self.config.validation.full())
+            self.watch.validation(score.score, self.highest, self.config.validation.full())
 
     def _validation_alone(self, log: Log) -> None:
         """A validation that belongs to no iteration."""
@@ -240,6 +245,7 @@ class Training:
             "due": self.due,
             "decisions": self.decisions,
             "seconds": self.seconds + time.monotonic() - self._began,
+            "highest": self.highest,
             "stale": self.stale,
             "learner": self.learner.state(),
             "behaviour": self.behaviour,
@@ -259,7 +265,8 @@ class Training:
         if state["config"] != _course(self.config):
             raise UserError(f"{self.directory}: was begun with other settings or another seed: see its config.toml")
         self.iteration, self.due = state["iteration"], state["due"]
-        self.decisions, self.seconds, self.stale = state["decisions"], state["seconds"], state["stale"]
+        self.decisions, self.seconds = state["decisions"], state["seconds"]
+        self.highest, self.stale = state["highest"], state["stale"]
         self.learner.restore(state["learner"])
         self.behaviour = state["behaviour"].to(self.device)
         replay = state["replay"]
