@@ -258,7 +258,7 @@ const BESIDE_CUBIC: Case = Case {
     surges: false,
 };
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 12] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -324,6 +324,16 @@ const CASES: [Case; 11] = [
         buffer: 375_000,
         loss: 0.0,
         flows: &[(0.0, 15.0), (7.11, 15.0)],
+        neighbour: None,
+        surges: false,
+    },
+    // One that is raised after a drain that the other had begun before.
+    Case {
+        policy: "astraea",
+        rate: 1e8,
+        buffer: 375_000,
+        loss: 0.0,
+        flows: &[(0.0, 15.0), (7.0, 15.0)],
         neighbour: None,
         surges: false,
     },
