@@ -89,6 +89,14 @@ def test_the_network_leaves_a_quarter_of_the_growth() -> None:
     np.testing.assert_allclose(found, [0.015, 0.00625, 0.03, -0.09], atol=1e-12)
 
 
+def test_what_the_network_takes_fades_near_the_law_s_rest() -> None:
+    at = Situation(2777 * 1448 * 8, 10 / 2777 * np.array([1.0, 1.125, 1.25, 1.125]))
+    found = step("guided", at, [-0.04, -0.04, -0.04, 0.04])
+    np.testing.assert_allclose(found, [0.0, -0.0325, -0.065, 0.0275], atol=1e-9)
+    lossy = Situation(at.throughput, at.queue, loss=0.001)
+    np.testing.assert_allclose(step("guided", lossy, -0.04), step("guided", lossy, 0.0) - 0.04, atol=1e-12)
+
+
 def test_states_keep_their_shape() -> None:
     at = Situation(np.array([[10e6], [20e6]]), np.array([0.001, 0.01, 0.1]))
     assert states("guided", at).shape == (2, 3, 25)

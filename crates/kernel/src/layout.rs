@@ -68,6 +68,7 @@ fn rules(r: &Rules) -> intf::Rules {
         growth_left: q24(r.growth_left),
         random_loss: q24(r.random_loss),
         down: q24(r.down),
+        near_rest: q24(r.near_rest),
         loss: q24(r.loss),
         loss_most: q24(r.loss_most),
         burst: q24(r.burst),

@@ -65,6 +65,7 @@ def step(form: FormName, at: Situation, answer: ArrayLike) -> Floats:
     In the guided form a law is added: 0.1 e within -0.1 and 0.025, where e is the share by which the own backlog,
     rate x queueing delay, is below the wanted one, 10 (x / 2777)^.375 packets at x packets/s, less 30 times the share
     of packets lost, at most 0.6. Where the law asks for more, a quarter of that is left at least, at up to 2 % loss.
+    Where it asks for less and nothing is lost, a negative answer counts by the law's step over -0.025, one at most.
     """
     answers = np.broadcast_to(np.asarray(answer, dtype=float), at.shape)
     if form != "guided":

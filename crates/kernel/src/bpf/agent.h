@@ -238,14 +238,8 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 		length = clamp(a->length, p->period, 4 * p->period);
 		part = min(ratio(length, REFERENCE_PERIOD, 24), ratio(length, max(a->monitor.srtt, 1ull), 24));
 		step = mul_q24(p->alpha, action);
-		if (p->form == FORM_GUIDED) {
-			s64 law = law_step(&a->guide.law, &p->rules, &a->signals);
-
-			step += law;
-			/* The network may slow growth down, but not end it, unless many packets are lost. */
-			if (law > 0 && a->signals.loss <= p->rules.random_loss)
-				step = max(step, mul_q24(p->rules.growth_left, law));
-		}
+		if (p->form == FORM_GUIDED)
+			step = rules_step(&p->rules, law_step(&a->guide.law, &p->rules, &a->signals), step, a->signals.loss);
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
 		/* A window that is not used says nothing about the path, so it does not grow. One more, for one that was lost. */
 		if (step < 0 || 2 * (a->used + 1) * PACKET >= a->window)

@@ -75,6 +75,7 @@ struct rules {
 	__s64 growth_left;
 	__s64 random_loss;
 	__s64 down;
+	__s64 near_rest;
 	__s64 loss;
 	__s64 loss_most;
 	__s64 burst;

@@ -142,4 +142,17 @@ static inline s64 law_step(const struct law *l, const struct rules *r, const str
 	return step;
 }
 
+/*
+ * The step of law and network together, Q24. The network may slow growth down, but not end it, unless many packets are
+ * lost. Near the law's rest what it takes fades, unless any are.
+ */
+static inline s64 rules_step(const struct rules *r, s64 law, s64 network, s64 loss)
+{
+	if (law > 0)
+		return loss <= r->random_loss ? max(law + network, mul_q24(r->growth_left, law)) : law + network;
+	if (network < 0 && !loss)
+		network = mul_q24(network, min((s64)ratio(-law, max(r->near_rest, 1ll), 24), (s64)Q24));
+	return law + network;
+}
+
 #endif

@@ -27,6 +27,9 @@ pub struct Rules {
     pub random_loss: f64,
     /// Largest relative step down, per round trip.
     pub down: f64,
+    /// Step down of the law from which on the network adds to it in full. Nearer to the law's rest, what it takes counts in
+    /// proportion: a lone flow's queue would swing more, and it is by this queue that newcomers find their share.
+    pub near_rest: f64,
     /// What a loss of one packet in one counts in the law's error …
     pub loss: f64,
     /// … and the most that losses count: beyond, everyone reacts alike, however uneven a full queue drops.
@@ -204,10 +207,15 @@ impl Rules {
     /// The step of law and network together at a share of lost packets, as a relative change of the window per round trip.
     ///
     /// The network may slow growth down, but not end it where the law asks for more: a flow that it held back for its
-    /// rate and its random losses would leave the path empty.
+    /// rate and its random losses would leave the path empty. Where nothing is lost, it does not move the point at which the
+    /// law rests downwards either.
     pub fn step(&self, law: f64, network: f64, loss: f64) -> f64 {
-        let sum = law + network;
-        if law > 0.0 && loss <= self.random_loss { sum.max(self.growth_left * law) } else { sum }
+        if law > 0.0 {
+            let sum = law + network;
+            return if loss <= self.random_loss { sum.max(self.growth_left * law) } else { sum };
+        }
+        let fades = network < 0.0 && loss == 0.0;
+        law + if fades { network * (-law / self.near_rest).min(1.0) } else { network }
     }
 
     /// Gain of the law at a rate in packets/s and a share of lost packets. It contains no round-trip time: flows that share a
@@ -249,6 +257,7 @@ impl Default for Rules {
             growth_left: 0.25,
             random_loss: 0.02,
             down: 0.1,
+            near_rest: 0.025,
             loss: 30.0,
             loss_most: 0.6,
             burst: 0.5,
@@ -352,13 +361,29 @@ mod tests {
         assert_eq!([step(0.02, 0.01), step(0.02, -0.01), step(0.02, -0.015)], [0.03, 0.01, 0.02 - 0.015]);
         assert_eq!([step(0.02, -0.04), step(0.0, -0.04), step(-0.02, 0.04)], [0.005, -0.04, 0.02]);
         assert_eq!(Rules::default().step(0.02, -0.04, 0.021), -0.02, "many are lost");
-        // Neither more of the law nor more of the network asks for less.
+    }
+
+    #[test]
+    fn what_the_network_takes_fades_near_the_law_s_rest_unless_packets_are_lost() {
+        let step = |law, loss| Rules::default().step(law, -0.04, loss);
+        assert_eq!([step(-0.05, 0.0), step(-0.025, 0.0), step(0.0, 0.0)], [-0.05 - 0.04, -0.025 - 0.04, 0.0]);
+        assert!((step(-0.0125, 0.0) + 0.0325).abs() < 1e-12, "half of it");
+        assert_eq!(step(-0.0125, 0.001), -0.0125 - 0.04, "in full with any loss");
+        assert_eq!(Rules::default().step(-0.0125, 0.04, 0.0), 0.04 - 0.0125, "what it adds is never less");
+    }
+
+    #[test]
+    fn neither_more_of_the_law_nor_of_the_network_asks_for_less_and_no_more_loss_for_more() {
+        let rules = Rules::default();
         let at = |index: i32| f64::from(index) / 1000.0;
-        for law in -100..100 {
-            for network in -40..40 {
-                let here = step(at(law), at(network));
-                assert!(step(at(law + 1), at(network)) >= here && step(at(law), at(network + 1)) >= here);
-            }
+        for (law, network) in (-100..100).flat_map(|law| (-40..40).map(move |network| (law, network))) {
+            let [clean, lossy, full] = [0.0, 0.02, 0.021].map(|loss| {
+                let here = rules.step(at(law), at(network), loss);
+                assert!(rules.step(at(law + 1), at(network), loss) >= here, "{law} {network} {loss}");
+                assert!(rules.step(at(law), at(network + 1), loss) >= here, "{law} {network} {loss}");
+                here
+            });
+            assert!(clean >= lossy && lossy >= full, "{law} {network}");
         }
     }
 }
