@@ -143,8 +143,8 @@ static inline s64 law_step(const struct law *l, const struct rules *r, const str
 }
 
 /*
- * The step of law and network together, Q24. The network may slow growth down, but not end it, unless many packets are
- * lost. Near the law's rest what it takes fades, unless any are.
+ * The step of law and network together, Q24: Rules::step. The network may slow growth down, but not end it, unless many
+ * packets are lost. Near the law's rest what it takes fades, unless packets are lost.
  */
 static inline s64 rules_step(const struct rules *r, s64 law, s64 network, s64 loss)
 {

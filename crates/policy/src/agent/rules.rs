@@ -27,8 +27,9 @@ pub struct Rules {
     pub random_loss: f64,
     /// Largest relative step down, per round trip.
     pub down: f64,
-    /// Step down of the law from which on the network adds to it in full. Nearer to the law's rest, what it takes counts in
-    /// proportion: a lone flow's queue would swing more, and it is by this queue that newcomers find their share.
+    /// Step down of the law from which on what the network takes counts in full. Nearer to the law's rest it counts in
+    /// proportion, unless packets are lost: a lone flow's queue would swing more, and it is by this queue that newcomers find
+    /// their share.
     pub near_rest: f64,
     /// What a loss of one packet in one counts in the law's error …
     pub loss: f64,
@@ -207,8 +208,8 @@ impl Rules {
     /// The step of law and network together at a share of lost packets, as a relative change of the window per round trip.
     ///
     /// The network may slow growth down, but not end it where the law asks for more: a flow that it held back for its
-    /// rate and its random losses would leave the path empty. Where nothing is lost, it does not move the point at which the
-    /// law rests downwards either.
+    /// rate and its random losses would leave the path empty. Where nothing is lost, what it takes grows from nothing with
+    /// the law's step down: the step has no jump where the law rests.
     pub fn step(&self, law: f64, network: f64, loss: f64) -> f64 {
         if law > 0.0 {
             let sum = law + network;
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_more_of_the_law_nor_of_the_network_asks_for_less_and_no_more_loss_for_more() {
+    fn more_of_the_law_or_of_the_network_never_asks_for_less_nor_more_loss_for_more() {
         let rules = Rules::default();
         let at = |index: i32| f64::from(index) / 1000.0;
         for (law, network) in (-100..100).flat_map(|law| (-40..40).map(move |network| (law, network))) {
