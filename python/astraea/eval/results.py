@@ -16,7 +16,7 @@ import polars as pl
 from astraea import _native
 from astraea.errors import UserError
 from astraea.eval import metrics
-from astraea.eval.bootstrap import interval
+from astraea.eval.interval import interval
 from astraea.eval.runner import Outcome, Plan
 from astraea.eval.tables import COMPLETIONS, LINKS, SERIES
 from astraea.eval.trial import TrialResult
@@ -64,15 +64,19 @@ def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any
 
 
 def _summary(results: Sequence[TrialResult]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Mean and interval of every metric over trials, by scheme; metrics without a value are left out."""
+    """Mean over trials of every metric, and its interval, by scheme; metrics without a value are left out."""
     summary: dict[str, dict[str, dict[str, Any]]] = {}
     for cc in dict.fromkeys(result.key.cc for result in results):
-        entries = [result.entry["metrics"] for result in results if result.key.cc == cc]
+        own = [result for result in results if result.key.cc == cc]
         summary[cc] = {}
         for name in metrics.NAMES:
-            values = [entry[name] for entry in entries if entry[name] is not None]
+            by_point: dict[int, list[float]] = {}
+            for result in own:
+                if (value := result.entry["metrics"][name]) is not None:
+                    by_point.setdefault(result.key.point.index, []).append(value)
+            values = [value for point in by_point.values() for value in point]
             if values:
-                low, high = interval(values) or (None, None)
+                low, high = interval(*by_point.values()) or (None, None)
                 summary[cc][name] = {"mean": sum(values) / len(values), "low": low, "high": high, "n": len(values)}
     return summary
 

@@ -16,7 +16,7 @@ Rank = Literal["best", "tie", ""]
 
 @dataclass(frozen=True)
 class Cell:
-    """One value. `interval` is empty where there is none (one trial).
+    """One value. `interval` is empty where there is none (fewer than three trials).
 
     `rank` "tie" means that the interval overlaps the best scheme's, so that the difference is not resolved.
     """
@@ -106,9 +106,8 @@ def _cell(entry: Mapping[str, Any], item: Metric, rank: Rank) -> Cell:
 
 
 def _spread(entry: Mapping[str, Any]) -> bool:
-    """An interval exists only from two trials on."""
-    known = all(_number(entry.get(key)) is not None for key in ("low", "high"))
-    return known and (_number(entry.get("n")) or 0) > 1
+    """Whether there is an interval."""
+    return all(_number(entry.get(key)) is not None for key in ("low", "high"))
 
 
 def _cost(mean: float | None, item: Metric) -> float | None:
