@@ -21,10 +21,10 @@ Entry = dict[str, Any]
 class Log:
     """Appends to `DIR/log.jsonl` and `DIR/tensorboard`; each entry is there when `write` returns."""
 
-    def __init__(self, directory: Path, iteration: int) -> None:
-        """Open the log; entries after `iteration`, of a run that went on after its checkpoint, are dropped."""
+    def __init__(self, directory: Path, iteration: int | None) -> None:
+        """Open the log of a run that begins (None), or goes on after `iteration`: later entries are dropped."""
         path = directory / NAME
-        kept = [line for line in _lines(path) if _iteration(path, line) <= iteration] if iteration else []
+        kept = [] if iteration is None else [line for line in _lines(path) if _iteration(path, line) <= iteration]
         write_whole(path, "".join(f"{line}\n" for line in kept).encode())
         self._file: IO[str] = path.open("a", encoding="utf-8")
         self._board = _board(directory / TENSORBOARD, iteration)
@@ -47,11 +47,11 @@ class Log:
         self._board.close()
 
 
-def _board(directory: Path, iteration: int) -> Any:
+def _board(directory: Path, iteration: int | None) -> Any:
     """TensorBoard's writer. A run that is resumed hides what it wrote after its checkpoint."""
     from torch.utils.tensorboard import SummaryWriter
 
-    return SummaryWriter(str(directory), purge_step=iteration + 1 if iteration else None, flush_secs=10)
+    return SummaryWriter(str(directory), purge_step=None if iteration is None else iteration + 1, flush_secs=10)
 
 
 def _iteration(path: Path, line: str) -> int:

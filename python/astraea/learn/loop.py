@@ -130,11 +130,12 @@ class Training:
         self._began = time.monotonic()
         deadline = None if minutes is None else self._began + 60 * minutes
         saved = self._began
-        log = Log(self.directory, self.iteration)
+        begins = self.best is None
+        log = Log(self.directory, None if begins else self.iteration)
         try:
             with ThreadPoolExecutor(1, "roll-outs") as pool:
                 pending = self._collect(pool, self.iteration)
-                if self.iteration == 0:
+                if begins:
                     self._validation_alone(log)
                     checkpoint.save(self.directory, self.state())
                 while not (self._done() or stop() or (deadline is not None and time.monotonic() >= deadline)):
