@@ -1,5 +1,6 @@
 """Schemes by name and from Python files."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,19 @@ def test_mistakes_in_python_files(tmp_path: Path, code: str, name: str, message:
     assert text.startswith(str(path))
     assert message in text
     assert "\n" not in text
+
+
+def test_a_file_that_changes_is_loaded_again(tmp_path: Path) -> None:
+    for number, directory in enumerate(("one", "other", "one")):
+        path = tmp_path / directory / "mine.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"class Mine:\n    number = {10**number}\n    def decide(self, stats): ...\n")
+        factory = registry.scheme(f"{path}:Mine").factory
+        assert factory is not None
+        mine = factory()
+        assert mine.number == 10**number
+        assert sys.modules[type(mine).__module__].__file__ == str(path)
+    assert registry.scheme(f"{tmp_path}/other/mine.py:Mine").factory().number == 10  # type: ignore[misc]
 
 
 def test_class_with_parameters(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import math
 import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -150,9 +151,10 @@ def _python(text: str, directory: Path) -> SchemeSpec:
     name, _, settings = rest.removeprefix(":").partition(":")
     if not name:
         raise UserError(f"{text}: no class named; expected {path}:ClassName")
-    controller = getattr(_module(path.resolve()), name, None)
+    module = _module(path.resolve())
+    controller = getattr(module, name, None)
     if not isinstance(controller, type):
-        classes = [key for key, value in vars(_module(path.resolve())).items() if isinstance(value, type)]
+        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
         raise UserError(f'{path}: no class "{name}"{nearest(name, classes)}')
     if not callable(getattr(controller, "decide", None)):
         raise UserError(f"{path}: class {name} has no method decide(self, stats)")
@@ -170,10 +172,16 @@ def _python(text: str, directory: Path) -> SchemeSpec:
     return SchemeSpec(text, PYTHON_SLOT, {}, factory)
 
 
-@functools.cache
 def _module(path: Path) -> Any:
-    """The module in a file; loaded once."""
-    name = f"astraea_controller_{path.stem}"
+    """The module in a file; loaded once for as long as the file stays as it is."""
+    state = path.stat()
+    return _loaded(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.cache
+def _loaded(path: Path, _modified: int, _size: int) -> Any:
+    # Files of one name in two directories are two modules.
+    name = f"astraea_controller_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None, "a .py file has a loader"
