@@ -23,7 +23,7 @@ help: ## List the targets
 DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy
 
 demo: build ## Set up, compare the shipped policy with all other schemes, explain it
-	.venv/bin/astraea run three-flows --cc $(DEMO) --trials 2 --out out/demo/three-flows
+	.venv/bin/astraea run three-flows --cc $(DEMO) --trials 3 --out out/demo/three-flows
 	.venv/bin/astraea run cellular --cc astraea,cubic,newreno --out out/demo/cellular
 	.venv/bin/astraea report out/demo/three-flows out/demo/cellular --out out/demo/report.html
 	.venv/bin/astraea explain astraea --out out/demo/explain
@@ -33,10 +33,11 @@ demo: build ## Set up, compare the shipped policy with all other schemes, explai
 
 TRAINED ?= out/train/astraea
 
-train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default policy for five minutes, compare it with the paper
+train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default policy for five minutes, compare it with none and the paper
 	@test ! -e $(TRAINED) || { echo "$(TRAINED) is there already; remove it, or: make train TRAINED=out/train/another" >&2; exit 2; }
 	.venv/bin/astraea train configs/astraea.toml --minutes 5 --out $(TRAINED)
-	.venv/bin/python bench/train_demo.py $(TRAINED)/policy.safetensors
+	.venv/bin/astraea train configs/astraea.toml --minutes 0 --quiet --out $(TRAINED)/untrained
+	.venv/bin/python bench/train_demo.py $(TRAINED)/policy.safetensors $(TRAINED)/untrained/policy.safetensors
 
 build: .venv/.stamp-native ## Set up the environment and build .venv/bin/astraea
 

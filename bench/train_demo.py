@@ -1,7 +1,8 @@
-"""Three-flows with a policy, beside what the paper reports for its own: `python bench/train_demo.py SCHEME`.
+"""Three-flows with a policy, beside the paper's figures: `python bench/train_demo.py SCHEME [UNTRAINED]`.
 
-Ten trials of the shipped scenario with jittered starts; SCHEME is what `astraea run --cc` takes. `make train` ends so.
-The paper measured over an emulated link and leaves open how; docs/metrics.md says what is measured here.
+Ten trials of the shipped scenario with jittered starts; SCHEME is what `astraea run --cc` takes, and UNTRAINED another
+one, of which the same is shown: what the form of the policy does before anything is learnt. `make train` ends so. The
+paper measured over an emulated link and leaves open how; docs/metrics.md says what is measured here.
 """
 
 import sys
@@ -24,19 +25,33 @@ OURS = (
 """Label and metric of what is shown without a figure of the paper's beside it."""
 
 
-def lines(found: dict[str, dict[str, float | None]]) -> list[str]:
-    """The table, from a scheme's part of `Results.summary`."""
-    table = [f"{'three-flows, mean of the trials':34}{'measured':>10}{'paper':>8}"]
+Means = dict[str, dict[str, float | None]]
+"""A scheme's part of `Results.summary`; a metric that no trial defines is not in it."""
+
+
+def lines(found: Means, untrained: Means | None = None) -> list[str]:
+    """The table."""
+
+    def row(label: str, metric: str) -> str:
+        shown = [found] if untrained is None else [found, untrained]
+        return f"{label:34}" + "".join(_number(_mean(means, metric)) for means in shown)
+
+    heads = ["measured"] if untrained is None else ["trained", "untrained"]
+    table = [f"{'three-flows, mean of the trials':34}" + "".join(f"{head:>10}" for head in heads) + f"{'paper':>8}"]
     for label, metric, paper, more in PAPER:
-        value = found[metric]["mean"]
+        value = _mean(found, metric)
         if value is None:  # no arrival settled, say
             verdict = "no figure"
         elif value == paper:
             verdict = "equal"
         else:
             verdict = "better" if (value > paper) == more else "worse"
-        table.append(f"{label:34}{_number(value)}{paper:8.3f}  {verdict}")
-    return table + [f"{label:34}{_number(found[metric]['mean'])}" for label, metric in OURS]
+        table.append(f"{row(label, metric)}{paper:8.3f}  {verdict}")
+    return table + [row(label, metric) for label, metric in OURS]
+
+
+def _mean(means: Means, metric: str) -> float | None:
+    return means.get(metric, {}).get("mean")
 
 
 def _number(value: float | None) -> str:
@@ -45,16 +60,15 @@ def _number(value: float | None) -> str:
 
 def main() -> int:
     """The command line."""
-    if len(sys.argv) != 2:
-        print("usage: python bench/train_demo.py SCHEME", file=sys.stderr)
+    if not 2 <= len(sys.argv) <= 3:
+        print("usage: python bench/train_demo.py SCHEME [UNTRAINED]", file=sys.stderr)
         return 2
     try:
-        results = astraea.run("three-flows", cc=sys.argv[1])
+        summaries = [astraea.run("three-flows", cc=scheme).summary for scheme in sys.argv[1:]]
     except UserError as error:
         print(f"train_demo: {error}", file=sys.stderr)
         return 2
-    (found,) = results.summary.values()
-    print("\n".join(lines(found)))
+    print("\n".join(lines(*(found for summary in summaries for found in summary.values()))))
     return 0
 
 
