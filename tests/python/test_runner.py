@@ -11,6 +11,7 @@ import pytest
 
 from astraea.errors import UserError
 from astraea.eval import results, runner
+from astraea.eval.interval import interval
 from astraea.scenario import document
 
 SHORT = ['flow.0.start={every = "1s", jitter = "30ms"}', "flow.0.duration=3s"]
@@ -43,7 +44,7 @@ def test_order_and_seeds(tmp_path: Path) -> None:
     entry = found["summary"]["cubic"]["jain"]
     assert entry["n"] == 2
     assert entry["mean"] == pytest.approx(sum(values) / 2)
-    assert (entry["low"], entry["high"]) == (min(values), max(values))
+    assert (entry["low"], entry["high"]) == (None, None)
 
 
 def test_same_bytes_with_one_and_two_jobs(tmp_path: Path) -> None:
@@ -69,6 +70,17 @@ def test_points_of_a_sweep(tmp_path: Path) -> None:
     assert [point["label"] for point in found["points"]] == ["delay 60ms", "delay 6ms"]
     assert [point["summary"]["cubic"]["utilization"]["n"] for point in found["points"]] == [2, 2]
     assert found["summary"]["cubic"]["utilization"]["n"] == 4
+
+
+def test_what_lies_between_points_widens_no_interval(tmp_path: Path) -> None:
+    loaded = document.load("vivace-tuned", SHORT)
+    laid = runner.plan(loaded, ["cubic"], seed=1, directory=tmp_path, trials=3)
+    found = results.build(laid, runner.run(laid, jobs=2), [])
+    values = [trial["metrics"]["utilization"] for trial in found["trials"]]
+    assert max(values[:3]) < min(values[3:]) - 0.05 or min(values[:3]) > max(values[3:]) + 0.05
+    entry = found["summary"]["cubic"]["utilization"]
+    assert (entry["low"], entry["high"]) == interval(values[:3], values[3:])
+    assert entry["high"] - entry["low"] < 0.05
 
 
 def test_series(tmp_path: Path) -> None:

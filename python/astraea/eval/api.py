@@ -84,7 +84,8 @@ def run(
         jobs: Simulated trials at the same time; None: one per core. Results do not depend on it. With real traffic
             it is always one.
         trace: Mahimahi trace for the link "bottleneck", or the only link.
-        backend: "sim" for the simulator, "kernel" for this machine's own TCP over emulated links.
+        backend: "sim" for the simulator, "kernel" for this machine's own TCP over emulated links, "quic" for QUIC
+            connections over the same links.
         max_lateness: What one packet in a thousand may be late on emulated links before a trial counts as unfaithful,
             such as "1ms"; None: 2 ms.
 
@@ -136,7 +137,13 @@ def execute(
         laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
         with progress(laid) as on_done:
             outcome = runner.run(laid, jobs=jobs or os.cpu_count() or 1, on_done=on_done)
-    options = {"--backend": backend if backend != "sim" else None, "--max-lateness": max_lateness}
+    options = {
+        "--backend": backend if backend != "sim" else None,
+        "--max-lateness": max_lateness,
+        # In the simulator it does not matter who decides.
+        "--decide": f"service={decide}" if decide is not None and backend == "quic" else None,
+        "--key": key if backend == "quic" else None,
+    }
     command = _command(
         scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace, further=options
     )

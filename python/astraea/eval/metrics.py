@@ -1,7 +1,7 @@
 """The metrics of a trial. Their definitions, names and units are those of docs/metrics.md.
 
-Throughput is goodput: payload bytes that left the bottleneck (simulator) or reached the receiver (real traffic), each
-counted once. Capacity is counted the same way, so that a saturated link has the utilization 1.
+Throughput is goodput: payload bytes that left the last link, each counted once (on emulated links a packet that was
+sent again for nothing counts twice). Capacity is counted the same way, so that a saturated link has the utilization 1.
 """
 
 from __future__ import annotations

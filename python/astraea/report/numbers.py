@@ -24,9 +24,3 @@ def show(value: float | None, places: int | None = None) -> str:
     if float(text) == 0:
         text = text.removeprefix("-")
     return text.replace("-", "−")
-
-
-def compact(value: float, significant: int = 3) -> str:
-    """`value` in prose: at most `significant` digits (more for integers), no trailing zeros."""
-    text = f"{value:.{decimals(value, significant)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
