@@ -48,7 +48,8 @@ class MultiFlowEnv(NativeEnv):
 
         Returns:
             active (bool), throughput, mean_throughput and deviation (over the last 5 periods), loss and pacing_rate
-            (payload bit/s), latency and base_rtt (s), cwnd and in_flight (payload bytes).
+            (payload bit/s), latency and base_rtt (s), cwnd and in_flight (payload bytes), neighbour (bool: whether the
+            flow has a scheme of its own).
         """
         statistics = self._native.statistics()
         assert statistics is not None, "there are many flows"

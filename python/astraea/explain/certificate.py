@@ -11,8 +11,9 @@ from astraea.learn.forms import FORMS
 PROVED = (
     "At equal loss and spread, the step (the relative change of the window in a period) never rises with the queueing "
     "delay and never rises with the flow's own throughput, in any of the five periods that the policy remembers.",
-    "So of two flows that see the same queue, loss and spread, the slower one never shrinks while the faster one "
-    "grows, whatever their round-trip times: those change how large a step is, not its sign.",
+    "So of two flows that see the same queue, loss and spread, and have seen them for a while, the slower one never "
+    "shrinks while the faster one grows, whatever their round-trip times: those change how large a step is, not its "
+    "sign.",
     "At a given queueing delay, loss and spread, the throughputs at which flows rest are one value or one interval, "
     "never two values apart.",
 )
@@ -33,7 +34,7 @@ COVERS = (
 LEAVES_OUT = (
     "whether and how fast flows come to rest: delay in the loop could make them swing, which simulations must show",
     "flows that see different things: a late one that takes the others' queue for its base round-trip time, one with "
-    "more random loss or more jitter than the other",
+    "more random loss or more jitter than the other, one that has just seen another queue (over .25 s)",
     "slow start, drains, leaps, competition with other schemes, bursts of losses, paths that keep showing no queue, "
     "and windows at their smallest or largest",
     "paths with several bottlenecks",
@@ -75,9 +76,9 @@ def _verdict(model: Model, proof: signs.Proof, counted: dict[str, Any]) -> str:
         )
     where = "is proved where the law is within its limits" if model.form == "guided" else "is not proved"
     return (
-        f"Proved from the signs of {proof.weights} weights: of flows that see the same queue, no slower one shrinks "
-        f"while a faster one grows. That they rest at equal throughputs only {where}; on the grid it is so for "
-        f"{percent(counted['rest_falls_with_throughput'])} % of neighbours."
+        f"Proved from the signs of {proof.weights} weights: of flows that have seen the same queue for a while, no "
+        f"slower one shrinks while a faster one grows. That they rest at equal throughputs only {where}; on "
+        f"the grid it is so for {percent(counted['rest_falls_with_throughput'])} % of neighbours."
     )
 
 
