@@ -175,6 +175,10 @@ fn datagrams_need_the_key_where_there_is_one() {
     let mut replies = 0;
     engine.replies(|_, _| replies += 1);
     assert_eq!(replies, 0, "strangers get no answer");
+    let mut newer = hello(None);
+    newer[4] = 9;
+    assert_eq!(engine.receive(peer, &newer, 0), Err(Dropped::Wire(WireError::Version)));
+    engine.replies(|_, _| panic!("nor do those of another version"));
     assert_eq!(engine.receive(peer, &hello(Some(key(1))), 0), Ok(false));
     engine.replies(|_, bytes| {
         assert!(Codec::new(Some(key(1))).read(bytes).is_ok());
@@ -234,6 +238,29 @@ fn flows_and_sessions_are_bounded_and_expire() {
     assert_eq!(case.ask(THERE, theirs, 2, 1, &[report(1.0)]), Ok(true), "room again");
     case.engine.close(2);
     assert_eq!((case.engine.flows(), case.engine.sessions()), (0, 1));
+}
+
+#[test]
+fn a_peer_gains_nothing_by_further_sessions() {
+    let limits = Limits { flows_per_peer: 2, sessions: 20, ..Limits::default() };
+    let mut case = Case::new(limits);
+    let first = case.greet(HERE);
+    case.ask(HERE, first, 1, 1, &[report(1.0)]).unwrap();
+    let second = case.greet(HERE);
+    case.ask(HERE, second, 1, 1, &[report(1.0)]).unwrap();
+    assert_eq!(case.ask(HERE, second, 2, 1, &[report(1.0)]), Err(Dropped::Full), "two of one peer");
+    assert_eq!(case.refusals()[0].reason, Reason::Full);
+    assert_eq!(case.ask(HERE, first, 1, 2, &[report(1.0)]), Ok(true), "but they may go on");
+    let greeted: Vec<u64> = (0..40).map(|_| case.greet(HERE)).collect();
+    assert_eq!(case.engine.sessions(), 16);
+    // Those with flows stay, and the newest.
+    assert_eq!(case.ask(HERE, first, 1, 3, &[report(1.0)]), Ok(true));
+    assert_eq!(case.ask(HERE, greeted[0], 1, 1, &[report(1.0)]), Err(Dropped::Session));
+    assert_eq!(case.refusals()[0].reason, Reason::Session);
+    let there = case.greet(THERE);
+    assert_eq!(case.ask(THERE, there, 1, 1, &[report(1.0)]), Ok(true), "room for others");
+    case.engine.close(1);
+    assert_eq!((case.engine.flows(), case.engine.sessions()), (1, 1));
 }
 
 #[test]

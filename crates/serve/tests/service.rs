@@ -251,6 +251,15 @@ fn a_socket_that_was_removed_comes_back() {
     assert!(matches!(connected.decide(1, &report(1.0)).origin, Origin::Service(_)), "connections live on");
     eventually("a new socket", || directory.file("serve.sock").exists());
     works(&directory.socket());
+    // Its lock too, and that one stays.
+    for name in ["serve.sock", "serve.sock.lock"] {
+        std::fs::remove_file(directory.file(name)).unwrap();
+    }
+    eventually("a new socket and its lock", || {
+        directory.file("serve.sock").exists() && directory.file("serve.sock.lock").exists()
+    });
+    let held = std::fs::File::open(directory.file("serve.sock.lock")).unwrap();
+    assert!(held.try_lock().is_err(), "the service holds it");
 }
 
 #[test]

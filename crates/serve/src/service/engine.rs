@@ -184,7 +184,8 @@ impl Engine {
         let frame = match self.codec(&peer).read(bytes) {
             Ok(frame) => frame,
             Err(error) => {
-                if error == WireError::Version {
+                // Who has no key is not answered: whose address it bears may know nothing of it.
+                if error == WireError::Version && !self.codec(&peer).has_key() {
                     self.refuse(peer, 0, 0, (0, 0), Reason::Version);
                 }
                 return Err(Dropped::Wire(error));
@@ -227,7 +228,7 @@ impl Engine {
         if !fresh {
             return Err(Dropped::Replayed);
         }
-        let most = self.limits.flows_per_peer;
+        let most = self.limits.flows_per_peer.saturating_sub(self.sessions.flows_besides(&peer, session));
         let names = &mut self.sessions.get_mut(session).expect("entered").flows;
         let place = match self.flows.take(session, names, most, ask, now) {
             Ok(place) => place,

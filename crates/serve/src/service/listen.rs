@@ -37,7 +37,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 struct Lock {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -48,17 +48,25 @@ impl Lock {
             if file.try_lock().is_err() {
                 return Ok(None);
             }
+            let lock = Self { path: path.clone(), file };
             // Its holder may have removed it between the two calls.
-            if fs::metadata(&path).is_ok_and(|found| file.metadata().is_ok_and(|held| found.ino() == held.ino())) {
-                return Ok(Some(Self { path, _file: file }));
+            if lock.is_there() {
+                return Ok(Some(lock));
             }
         }
+    }
+
+    /// Whether the path still leads to the file that is held.
+    fn is_there(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| self.file.metadata().is_ok_and(|held| found.ino() == held.ino()))
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if self.is_there() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

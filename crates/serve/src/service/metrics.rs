@@ -84,7 +84,7 @@ impl Metrics {
         registry.register("flows", "Flows known", shown.flows);
         registry.register("sessions", "Sessions known", shown.sessions);
         registry.register("connections", "Connections open", shown.connections);
-        registry.register("busy_seconds", "Time spent other than waiting", shown.busy);
+        registry.register("busy_seconds", "Time between requests and answers", shown.busy);
         registry.register("reloads", "Times the policy was read again, by result", shown.reloads);
         registry.register("policy", "1 for the policy that is served", shown.policy);
         (metrics, registry)

@@ -1,6 +1,6 @@
 //! Which of a client's messages have been seen: a sliding window over their numbers (RFC 4303 §3.4.3, RFC 6479).
 
-/// Numbers that are remembered. Messages may overtake each other by so many.
+/// Numbers that are remembered, in whole words: messages may overtake each other by a word less.
 pub(super) const WINDOW: u64 = 1024;
 
 const WORDS: usize = (WINDOW / 64) as usize;

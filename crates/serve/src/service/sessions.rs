@@ -4,6 +4,7 @@
 //! after a restart none of the old ones is known, and a number is never given out twice.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 
 use slab::Slab;
@@ -30,19 +31,22 @@ pub(super) struct Session {
     replay: Replay,
 }
 
+/// Sessions that a peer may have at the same time: it needs one, and one more for each time that it begins anew.
+const OF_A_PEER: usize = 16;
+
 /// All sessions, by number.
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
     places: HashMap<u64, usize>,
-    /// So that a greeting that is repeated gives no second session.
-    greeted: HashMap<(Peer, u64), usize>,
+    /// Those of each peer.
+    peers: HashMap<Peer, Vec<usize>>,
     all: Slab<Session>,
 }
 
 impl Sessions {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, places: HashMap::new(), greeted: HashMap::new(), all: Slab::new() }
+        Self { most, places: HashMap::new(), peers: HashMap::new(), all: Slab::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -54,10 +58,19 @@ impl Sessions {
     }
 
     /// The session of a peer that greets with this token; `None` if there are too many. `draw` gives random numbers.
+    ///
+    /// A greeting that is repeated gives no second session. A peer that has as many as it may loses the one without a flow
+    /// that has been silent for the longest time.
     pub(super) fn greet(&mut self, peer: Peer, token: u64, now: u32, mut draw: impl FnMut() -> u64) -> Option<u64> {
-        if let Some(&place) = self.greeted.get(&(peer, token)) {
+        let own = self.peers.get(&peer).map_or(&[][..], Vec::as_slice);
+        if let Some(&place) = own.iter().find(|place| self.all[**place].token == token) {
             self.all[place].seen = now;
             return Some(self.all[place].number);
+        }
+        if own.len() >= OF_A_PEER {
+            let idle = own.iter().copied().filter(|place| self.all[*place].flows.is_empty());
+            let oldest = idle.min_by_key(|place| self.all[*place].seen)?;
+            self.end(oldest);
         }
         if self.all.len() >= self.most {
             return None;
@@ -71,8 +84,14 @@ impl Sessions {
         let session = Session { number, flows: Names::new(), peer, token, seen: now, replay: Replay::default() };
         let place = self.all.insert(session);
         self.places.insert(number, place);
-        self.greeted.insert((peer, token), place);
+        self.peers.entry(peer).or_default().push(place);
         Some(number)
+    }
+
+    /// Flows of a peer in its other sessions than the one at this place.
+    pub(super) fn flows_besides(&self, peer: &Peer, place: usize) -> usize {
+        let own = self.peers.get(peer).into_iter().flatten();
+        own.filter(|other| **other != place).map(|other| self.all[*other].flows.len()).sum()
     }
 
     /// The place of the session with this number, if it is that peer's, and whether the message's number is new there.
@@ -90,14 +109,18 @@ impl Sessions {
     pub(super) fn end(&mut self, place: usize) -> Names {
         let Some(session) = self.all.try_remove(place) else { return Names::new() };
         self.places.remove(&session.number);
-        self.greeted.remove(&(session.peer, session.token));
+        if let Entry::Occupied(mut own) = self.peers.entry(session.peer) {
+            own.get_mut().retain(|other| *other != place);
+            if own.get().is_empty() {
+                own.remove();
+            }
+        }
         session.flows
     }
 
     /// The places of the sessions of a connection.
     pub(super) fn of_connection(&self, connection: u64) -> Vec<usize> {
-        let of = self.all.iter().filter(|(_, session)| session.peer == Peer::Stream(connection));
-        of.map(|(place, _)| place).collect()
+        self.peers.get(&Peer::Stream(connection)).cloned().unwrap_or_default()
     }
 
     /// The places of the sessions without a connection or a flow that have been silent since `oldest` (in s).

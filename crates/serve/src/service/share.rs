@@ -6,11 +6,14 @@ use std::net::SocketAddr;
 /// Messages that are taken from a peer in one turn, about as many as from a connection.
 pub(super) const SHARE: usize = 178;
 
-/// Bytes of one peer that wait for their turn: a few requests of each of a thousand flows.
+/// Bytes of one peer that wait for their turn, their lengths included: a few requests of each of a thousand flows.
 const PEER: usize = 1 << 19;
 
 /// Bytes of all peers that wait.
 const ALL: usize = 1 << 23;
+
+/// Bytes that a message takes besides its own. Without them datagrams of no bytes would wait without bound.
+const LENGTH: usize = size_of::<u16>();
 
 /// What a peer has sent beyond its share.
 #[derive(Debug, Default)]
@@ -20,6 +23,13 @@ struct Backlog {
     /// Lengths of what waits, and the bytes.
     lengths: VecDeque<u16>,
     bytes: VecDeque<u8>,
+}
+
+impl Backlog {
+    /// Bytes that wait.
+    fn size(&self) -> usize {
+        self.bytes.len() + self.lengths.len() * LENGTH
+    }
 }
 
 /// What becomes of a message.
@@ -52,7 +62,7 @@ impl Shares {
             {
                 message.clear();
                 message.extend(backlog.bytes.drain(..usize::from(length)));
-                *waiting -= message.len();
+                *waiting -= message.len() + LENGTH;
                 backlog.taken += 1;
                 take(peer, message);
             }
@@ -69,11 +79,12 @@ impl Shares {
             backlog.taken += 1;
             return Place::Now;
         }
-        let room = backlog.bytes.len() + message.len() <= PEER && self.waiting + message.len() <= ALL;
+        let size = message.len() + LENGTH;
+        let room = backlog.size() + size <= PEER && self.waiting + size <= ALL;
         let Some(length) = u16::try_from(message.len()).ok().filter(|_| room) else { return Place::Nowhere };
         backlog.lengths.push_back(length);
         backlog.bytes.extend(message);
-        self.waiting += message.len();
+        self.waiting += size;
         Place::Later
     }
 
@@ -139,6 +150,23 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_no_bytes_wait_as_others_do() {
+        let mut shares = Shares::default();
+        let placed: Vec<_> = (0..PEER).map(|_| shares.place(peer(FLOOD), &[])).collect();
+        assert_eq!(placed[SHARE], Place::Later);
+        assert_eq!(placed[PEER - 1], Place::Nowhere);
+        let kept = placed.iter().filter(|place| **place == Place::Later).count();
+        assert_eq!((shares.waiting, shares.is_behind()), (kept * LENGTH, true));
+        let mut taken = 0;
+        while shares.is_behind() {
+            taken += shares.begin(&mut Vec::new(), |_, message| assert!(message.is_empty()));
+        }
+        assert_eq!(taken, kept);
+        assert_eq!(turn(&mut shares, &[(QUIET, 1)]), [(QUIET, 1)]);
+        assert!(!shares.peers.contains_key(&peer(FLOOD)), "nothing is kept of peers that are done");
+    }
+
+    #[test]
     fn what_waits_is_bounded_over_all_peers() {
         let mut shares = Shares::default();
         for port in 1..=100 {
@@ -146,7 +174,7 @@ mod tests {
                 shares.place(peer(port), &[7; 600]);
             }
         }
-        assert!(shares.waiting <= ALL && shares.waiting + 600 > ALL, "as much as there is room for");
+        assert!(shares.waiting <= ALL && shares.waiting + 600 + LENGTH > ALL, "as much as there is room for");
         while shares.is_behind() {
             turn(&mut shares, &[]);
         }
