@@ -38,12 +38,17 @@ impl Server {
 fn text(attached: &Attachment) -> Result<String, astraea_kernel::Error> {
     let (policy, counters, flows) = (attached.policy()?, attached.counters()?, attached.flows()?);
     let mut text = String::new();
-    let labels = format!("policy=\"{}\",hash=\"{:016x}\"", layout::name(&policy), policy.hash);
+    let labels = format!("policy=\"{}\",hash=\"{:016x}\"", escaped(&layout::name(&policy)), policy.hash);
     writeln!(text, "# HELP astraea_policy_info The policy that runs.\n# TYPE astraea_policy_info gauge")
         .expect("a string");
     writeln!(text, "astraea_policy_info{{{labels}}} 1").expect("a string");
     render(&mut text, &counters, &flows);
     Ok(text)
+}
+
+/// A label's value as the exposition format has it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn render(text: &mut String, counters: &Counters, flows: &[View]) {
@@ -81,6 +86,11 @@ fn render(text: &mut String, counters: &Counters, flows: &[View]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_any_kind_is_a_label() {
+        assert_eq!(escaped("a \"b\"\\c\nd"), r#"a \"b\"\\c\nd"#);
+    }
 
     #[test]
     fn every_counter_has_its_line() {

@@ -44,7 +44,7 @@ pub(crate) fn until_told_to_end(
             }
             Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, &ending).map_err(Failure::from),
             None => {
-                while !ending.load(Ordering::Relaxed) && place.directory.exists() {
+                while !ending.load(Ordering::Relaxed) && attached.is_there() {
                     std::thread::sleep(TICK);
                 }
                 Ok(())
@@ -53,9 +53,10 @@ pub(crate) fn until_told_to_end(
         ending.store(true, Ordering::Relaxed);
         stayed
     });
+    // Somebody else may have detached it meanwhile, and attached another.
+    let is_there = attached.is_there();
     drop(attached);
-    // Somebody else may have detached it meanwhile.
-    if place.directory.exists() {
+    if is_there {
         Attachment::detach(&place)?;
     }
     stayed.map(|()| ExitCode::SUCCESS)

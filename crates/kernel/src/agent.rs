@@ -76,7 +76,7 @@ pub fn serve(attached: &Attachment, ending: &AtomicBool, mut decide: impl FnMut(
     };
     builder.add(attached.map("records"), take).map_err(failed)?;
     let ring = builder.build().map_err(failed)?;
-    while !ending.load(Ordering::Relaxed) && attached.place().directory.exists() {
+    while !ending.load(Ordering::Relaxed) && attached.is_there() {
         match ring.poll(WAIT) {
             Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(failed(error)),
             _ => {}

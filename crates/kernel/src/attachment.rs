@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -70,6 +71,8 @@ fn control(decider: u32) -> Control {
 #[derive(Debug)]
 pub struct Attachment {
     place: Place,
+    /// The directory as a file system tells it from others of its name.
+    directory: Option<(u64, u64)>,
     maps: [MapHandle; MAPS.len()],
 }
 
@@ -82,6 +85,11 @@ pub struct View {
     pub local_port: u16,
     /// What the kernel tells.
     pub view: intf::View,
+}
+
+/// Device and number of a directory, if there is one.
+fn identity(directory: &Path) -> Option<(u64, u64)> {
+    fs::metadata(directory).ok().map(|found| (found.dev(), found.ino()))
 }
 
 impl Attachment {
@@ -125,7 +133,7 @@ impl Attachment {
         for name in MAPS {
             maps.push(object::map(&loaded, name)?);
         }
-        Ok(Self { place: place.clone(), maps: maps.try_into().map_err(|_| Error::OtherVersion)? })
+        Self::held(place, maps)
     }
 
     /// The controller that is attached at this place.
@@ -146,8 +154,19 @@ impl Attachment {
             let map = MapHandle::from_pinned_path(directory.join(name));
             maps.push(map.map_err(|error| opening(name, &error))?);
         }
-        let attached = Self { place: place.clone(), maps: maps.try_into().map_err(|_| Error::OtherVersion)? };
+        let attached = Self::held(place, maps)?;
         if attached.policy()?.interface == intf::INTERFACE { Ok(attached) } else { Err(Error::OtherVersion) }
+    }
+
+    fn held(place: &Place, maps: Vec<MapHandle>) -> Result<Self> {
+        let maps = maps.try_into().map_err(|_| Error::OtherVersion)?;
+        Ok(Self { place: place.clone(), directory: identity(&place.directory), maps })
+    }
+
+    /// Whether this very controller is still attached: not if it was detached, and another one attached in its place.
+    pub fn is_there(&self) -> bool {
+        let now = identity(&self.place.directory);
+        now.is_some() && now == self.directory
     }
 
     /// Under which name and where.

@@ -30,8 +30,6 @@ pub enum Error {
     Name(String),
     #[error("a network {shape} does not fit into the kernel: {what}")]
     TooLarge { shape: String, what: String },
-    #[error("the kernel's network answers {kernel} where {expected} was expected (state {state}); nothing was changed")]
-    Differs { kernel: i32, expected: i32, state: u64 },
     #[error("{action}: {reason}")]
     System { action: String, reason: String },
 }

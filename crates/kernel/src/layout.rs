@@ -33,7 +33,7 @@ pub fn policy(policy: &Policy, hash: u64) -> Result<Box<intf::Policy>, Error> {
     let metadata = policy.metadata();
     let mut laid = intf::zeroed::<intf::Policy>();
     let name = metadata.notes.get("name").map_or("unnamed", String::as_str);
-    let length = name.len().min(laid.name.len() - 1);
+    let length = name.floor_char_boundary(laid.name.len() - 1);
     laid.name[..length].copy_from_slice(&name.as_bytes()[..length]);
     laid.hash = hash;
     laid.interface = INTERFACE;

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// The oldest kernel whose `cong_control` has the arguments that the program takes.
 const OLDEST: (u32, u32) = (6, 10);
 
+/// Where a kernel tells its types.
+pub const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
 /// Types that a kernel has if it can register congestion controllers written in BPF.
 const STRUCT_OPS: &str = "bpf_struct_ops_tcp_congestion_ops";
 
@@ -24,16 +27,31 @@ pub const FILE_SYSTEM: &str = "/sys/fs/bpf";
 /// # Errors
 /// The first thing that is missing.
 pub fn check() -> Result<()> {
-    kernel(&release())?;
-    let types = fs::read("/sys/kernel/btf/vmlinux").map_err(|_| Error::NoTypes)?;
-    struct_ops(&types)?;
+    version()?;
+    types()?;
     rights()
+}
+
+/// Checks the kernel's version.
+///
+/// # Errors
+/// An old one.
+pub fn version() -> Result<()> {
+    kernel(&release())
+}
+
+/// Looks for the types that loading needs.
+///
+/// # Errors
+/// The kernel tells none, or not those.
+pub fn types() -> Result<()> {
+    struct_ops(&fs::read(TYPES).map_err(|_| Error::NoTypes)?)
 }
 
 /// Checks what can be told at once. Looking through all types takes as long as the rest of attaching, so it is left for
 /// when loading has failed.
 pub(crate) fn glance() -> Result<()> {
-    kernel(&release())?;
+    version()?;
     rights()
 }
 
@@ -44,8 +62,13 @@ pub(crate) fn time_of_day() -> u64 {
     (ahead % u128::from(AgentConfig::HOUR)) as u64
 }
 
-fn rights() -> Result<()> {
+/// The capabilities that loading needs and that this process lacks.
+pub fn lacking() -> Vec<&'static str> {
     capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn rights() -> Result<()> {
+    lacking().first().map_or(Ok(()), |name| Err(Error::Capability(name)))
 }
 
 fn release() -> String {
@@ -67,14 +90,11 @@ fn struct_ops(types: &[u8]) -> Result<()> {
 const SYS_ADMIN: u32 = 21;
 const NEEDED: [(&str, u32); 2] = [("CAP_BPF", 39), ("CAP_PERFMON", 38)];
 
-fn capabilities(status: &str) -> Result<()> {
+fn capabilities(status: &str) -> Vec<&'static str> {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
     let has = |bit: u32| bits >> bit & 1 == 1 || bits >> SYS_ADMIN & 1 == 1;
-    match NEEDED.iter().find(|(_, bit)| !has(*bit)) {
-        Some((name, _)) => Err(Error::Capability(name)),
-        None => Ok(()),
-    }
+    NEEDED.iter().filter(|(_, bit)| !has(*bit)).map(|(name, _)| *name).collect()
 }
 
 /// Makes sure that `path` is in a BPF file system: mounts one at [`FILE_SYSTEM`], where every distribution has it, if
@@ -141,10 +161,10 @@ mod tests {
 
     #[test]
     fn the_missing_capability_is_named() {
-        let missing = |bits: &str| capabilities(&format!("Name:\tx\nCapEff:\t{bits}\n")).unwrap_err().to_string();
-        assert!(missing("0000000000000000").contains("CAP_BPF"));
-        assert!(missing("0000008000000000").contains("CAP_PERFMON"));
-        assert!(capabilities("CapEff:\t000000c000000000").is_ok());
-        assert!(capabilities("CapEff:\t0000000000200000").is_ok(), "CAP_SYS_ADMIN is enough");
+        let missing = |bits: &str| capabilities(&format!("Name:\tx\nCapEff:\t{bits}\n"));
+        assert_eq!(missing("0000000000000000"), ["CAP_BPF", "CAP_PERFMON"]);
+        assert_eq!(missing("0000008000000000"), ["CAP_PERFMON"]);
+        assert!(missing("000000c000000000").is_empty());
+        assert!(missing("0000000000200000").is_empty(), "CAP_SYS_ADMIN is enough");
     }
 }

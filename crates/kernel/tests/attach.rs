@@ -50,6 +50,20 @@ fn attaching_twice_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn another_that_is_attached_in_its_place_is_not_it() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    assert!(attached.is_there() && Attachment::open(&own.place).unwrap().is_there());
+    Attachment::detach(&own.place).unwrap();
+    assert!(!attached.is_there());
+    let next = own.attach("astraea");
+    assert!(next.is_there() && !attached.is_there());
+}
+
+#[test]
 fn what_a_killed_process_left_half_done_is_no_obstacle() {
     if cannot_run() {
         return;

@@ -106,6 +106,15 @@ fn the_kernel_gives_the_same_bits() {
 }
 
 #[test]
+fn a_long_name_is_cut_between_characters() {
+    let layer = Layer { inputs: 25, weights: vec![0.1; 25], bias: vec![0.0] };
+    let network = Network::new(vec![layer], Activation::Relu).unwrap();
+    let notes = [("name".to_owned(), "é".repeat(20))].into();
+    let policy = Policy::new(network, Metadata { form: Form::Pure, alpha: 0.1, period: 30_000_000, notes }).unwrap();
+    assert_eq!(layout::name(&layout::policy(&policy, 0).unwrap()), "é".repeat(15));
+}
+
+#[test]
 fn networks_that_do_not_fit_are_refused() {
     let policy = |sizes: &[usize]| {
         let layer =

@@ -11,7 +11,7 @@ use astraea_kernel::{Attachment, Decider};
 use serde_json::json;
 
 use support::transfer::{fallbacks, ms, over, over_a_link, transfer, until};
-use support::{Flow, Own, cannot_run, emulator, info, link, shipped, socket};
+use support::{Flow, Own, cannot_run, choose, emulator, info, link, shipped, socket};
 
 #[test]
 fn a_flow_is_driven_by_the_policy() {
@@ -243,6 +243,40 @@ fn a_pause_makes_the_window_start_again() {
     drop(sender);
     reader.join().unwrap().unwrap();
     drop(attached);
+}
+
+#[test]
+fn a_socket_that_is_switched_away_and_back_begins_anew() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 150_000, 1);
+    let to = SocketAddr::from((receiver_address(0), 5001));
+    let from = SocketAddr::from((sender_address(0), 0));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let data = vec![1; 1 << 20];
+    let view = || attached.flows().unwrap().pop().expect("the flow is listed").view;
+    until("decisions", || {
+        sender.write_all(&data).unwrap();
+        view().decisions > 20
+    });
+    let before = view();
+    choose(&sender, "cubic").unwrap();
+    assert!(attached.flows().unwrap().is_empty());
+    choose(&sender, own.name()).unwrap();
+    until("a period", || {
+        sender.write_all(&data).unwrap();
+        view().srtt > 0
+    });
+    let after = view();
+    assert!(after.flow > before.flow && after.decisions < 20, "{after:?} after {before:?}");
+    drop(sender);
+    reader.join().unwrap().unwrap();
 }
 
 /// Short connections, one after the other: `CONNECTIONS=5000 cargo test -p astraea-kernel many_short` for a long burst.

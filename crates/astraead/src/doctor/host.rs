@@ -3,23 +3,19 @@
 use std::fs;
 use std::thread;
 
+use astraea_kernel::{Error, system};
 use nix::libc;
 
 use super::{Check, Feature};
 
-/// Capabilities by their number in linux/capability.h, with what needs them.
-const CAPABILITIES: [(u32, &str, &[Feature]); 5] = [
-    (12, "CAP_NET_ADMIN", &[Feature::Link, Feature::Kernel, Feature::Attach]),
-    (21, "CAP_SYS_ADMIN", &[Feature::Link, Feature::Kernel]),
+const SYS_ADMIN: u32 = 21;
+
+/// Capabilities by their number in linux/capability.h, with what needs them; the loader knows its own.
+const CAPABILITIES: [(u32, &str, &[Feature]); 3] = [
+    (12, "CAP_NET_ADMIN", &[Feature::Link, Feature::Kernel]),
+    (SYS_ADMIN, "CAP_SYS_ADMIN", &[Feature::Link, Feature::Kernel]),
     (23, "CAP_SYS_NICE", &[]),
-    (38, "CAP_PERFMON", &[Feature::Attach]),
-    (39, "CAP_BPF", &[Feature::Attach]),
 ];
-
-/// Says that the kernel can take a congestion control as a BPF program; the type's name in its BTF.
-const STRUCT_OPS: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
-
-const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Everything about the host itself.
 pub(super) fn checks() -> Vec<Check> {
@@ -36,13 +32,18 @@ pub(super) fn cores() -> usize {
 fn rights() -> Check {
     let name = "rights";
     let held = capabilities();
-    let lacking: Vec<_> = CAPABILITIES.iter().filter(|(bit, ..)| held & (1 << bit) == 0).collect();
+    let mut lacking: Vec<(&str, &[Feature])> = CAPABILITIES
+        .iter()
+        .filter(|(bit, ..)| held & (1 << bit) == 0)
+        .map(|(_, name, needed)| (*name, *needed))
+        .collect();
+    lacking.extend(system::lacking().into_iter().map(|name| (name, &[Feature::Attach][..])));
     let who = if nix::unistd::geteuid().is_root() { "root" } else { "an ordinary user" };
-    if lacking.iter().all(|(.., needed)| needed.is_empty()) {
+    if lacking.iter().all(|(_, needed)| needed.is_empty()) {
         return Check::ok(name, who);
     }
-    let names: Vec<_> = lacking.iter().map(|(_, name, _)| *name).collect();
-    let mut disabled: Vec<Feature> = lacking.iter().flat_map(|(.., needed)| needed.iter().copied()).collect();
+    let names: Vec<_> = lacking.iter().map(|(name, _)| *name).collect();
+    let mut disabled: Vec<Feature> = lacking.iter().flat_map(|(_, needed)| needed.iter().copied()).collect();
     disabled.sort_by_key(|feature| *feature as u8);
     disabled.dedup();
     Check::missing(name, format!("{who}, without {}", names.join(", ")), &disabled, "run as root: sudo astraea …")
@@ -95,26 +96,37 @@ fn clock() -> Check {
     }
 }
 
-fn bpf() -> [Check; 3] {
-    let types = fs::read(BTF).unwrap_or_default();
-    let btf = if types.is_empty() {
-        let fix = "use a kernel built with CONFIG_DEBUG_INFO_BTF=y";
-        Check::missing("type information (BTF)", format!("no {BTF}"), &[Feature::Attach], fix)
-    } else {
-        Check::ok("type information (BTF)", BTF)
+fn bpf() -> [Check; 4] {
+    let attach = &[Feature::Attach];
+    let version = match system::version() {
+        Ok(()) => Check::ok("kernel version", "new enough for the controller"),
+        Err(error) => Check::missing("kernel version", error.to_string(), attach, "use a newer kernel"),
     };
-    let operations = if types.windows(STRUCT_OPS.len()).any(|window| window == STRUCT_OPS) {
+    let types = system::types();
+    let btf = if matches!(types, Err(Error::NoTypes)) {
+        let fix = "use a kernel built with CONFIG_DEBUG_INFO_BTF=y";
+        Check::missing("type information (BTF)", format!("no {}", system::TYPES), attach, fix)
+    } else {
+        Check::ok("type information (BTF)", system::TYPES)
+    };
+    let operations = if types.is_ok() {
         Check::ok("BPF congestion control", "tcp_congestion_ops as struct_ops")
     } else {
         let fix = "use a kernel built with CONFIG_BPF_SYSCALL=y, CONFIG_BPF_JIT=y and CONFIG_DEBUG_INFO_BTF=y";
-        Check::missing("BPF congestion control", "no struct_ops for TCP", &[Feature::Attach], fix)
+        Check::missing("BPF congestion control", "no struct_ops for TCP", attach, fix)
     };
+    [version, btf, operations, file_system()]
+}
+
+/// Where BPF objects have names; whoever may mount it need not have done so.
+fn file_system() -> Check {
+    let name = "BPF file system";
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let place =
         mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"bpf"));
-    let files = match place {
-        Some(fields) => Check::ok("BPF file system", fields[1]),
-        None => Check::missing("BPF file system", "not mounted", &[Feature::Attach], "mount -t bpf bpf /sys/fs/bpf"),
-    };
-    [btf, operations, files]
+    match place {
+        Some(fields) => Check::ok(name, fields[1]),
+        None if capabilities() & (1 << SYS_ADMIN) != 0 => Check::ok(name, "not mounted; astraea attach does that"),
+        None => Check::missing(name, "not mounted", &[Feature::Attach], "mount -t bpf bpf /sys/fs/bpf"),
+    }
 }

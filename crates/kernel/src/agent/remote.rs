@@ -43,7 +43,7 @@ pub fn ask(attached: &Attachment, policy: &Policy, client: &mut Client, ending: 
     let mut open = 0_usize;
     let mut decisions = Vec::new();
     let mut swept = Instant::now();
-    while !ending.load(Ordering::Relaxed) && attached.place().directory.exists() {
+    while !ending.load(Ordering::Relaxed) && attached.is_there() {
         let socket = client.socket().map(|socket| socket.as_raw_fd());
         wait(ring.epoll_fd(), socket, if open > 0 { WATCH } else { WAIT });
         ring.consume().map_err(failed)?;
@@ -119,6 +119,8 @@ impl Flow {
 struct Reporter {
     acked: u64,
     lost: u64,
+    /// The number of the last record's period.
+    period: u64,
     throughput: f64,
     throughput_max: f64,
     latency_min: f64,
@@ -129,8 +131,10 @@ impl Reporter {
     fn report(&mut self, record: &Record, period: u64) -> Option<Report> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let length = seconds(if record.length > 0 { record.length } else { period });
-        // The counts are those since the flow began; of an agent that comes later the first is not a period's.
-        let known = self.acked > 0;
+        // The counts are those since the flow began: after an agent has come late, or records were dropped because nobody
+        // took them, a difference is not a period's.
+        let known = self.acked > 0 && record.period == self.period + 1;
+        self.period = record.period;
         let bits = |packets: u64| packets as f64 * f64::from(record.mss) * 8.0 / length;
         let (acked, lost) = (record.acked.saturating_sub(self.acked), record.lost.saturating_sub(self.lost));
         (self.acked, self.lost) = (record.acked, record.lost);
@@ -182,7 +186,7 @@ mod tests {
         record.signals.rate = 1000 << 16;
         (record.signals.queue, record.signals.loss) = (1_000_000, 1 << 23);
         reporter.report(&record, 30_000_000).unwrap();
-        (record.acked, record.lost) = (40, 3);
+        (record.acked, record.lost, record.period) = (40, 3, 1);
         let report = reporter.report(&record, 30_000_000).unwrap();
         let signals = Signals { rate: 1000.0, queue: 0.001, loss: 0.5, ..Signals::default() };
         let expected = Report {
@@ -198,5 +202,11 @@ mod tests {
             srtt: 0.045,
         };
         assert_eq!(report, expected);
+        // Two records were dropped: what three periods brought is no rate of one.
+        (record.acked, record.lost, record.period) = (130, 12, 4);
+        let report = reporter.report(&record, 30_000_000).unwrap();
+        assert_eq!((report.throughput, report.throughput_max, report.loss), (8e6, 8e6, 0.0));
+        (record.acked, record.period) = (190, 5);
+        assert_eq!(reporter.report(&record, 30_000_000).unwrap().throughput, 16e6);
     }
 }

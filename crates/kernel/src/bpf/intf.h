@@ -153,7 +153,7 @@ struct policy {
 	__u64 hash;		/* of its file */
 	__u64 interface;	/* hash of this header: a policy laid out by another version is not run */
 	__u32 form;
-	__u32 slow_start_any_loss;
+	__u32 unused;
 	__s64 alpha;
 	__u64 period;
 	struct domain domain;
@@ -245,7 +245,7 @@ struct record {
 	__s32 state[STATE];
 };
 
-/* What an answer is: an action that is added to the law, or a window and a pace. */
+/* What an answer is: an action that is added to the law, or a window. */
 enum answer { ANSWER_ACTION, ANSWER_WINDOW };
 
 /* The agent's answer. It makes `sequence` odd, writes the rest and makes it even again. */
@@ -255,7 +255,6 @@ struct action {
 	__u64 period;
 	__s64 action;		/* Q24 */
 	__u64 window;
-	__u64 pacing;		/* bytes/s */
 	__u32 answer;
 	__u32 unused;
 };

@@ -42,11 +42,14 @@ int astraea_init(u64 *ctx)
 SEC("struct_ops")
 int astraea_release(u64 *ctx)
 {
-	struct flow *f = flow_of((void *)ctx[0]);
+	struct sock *sk = (void *)ctx[0];
+	struct flow *f = flow_of(sk);
 
 	COUNT(closed, 1);
 	if (f)
 		view_close(f);
+	/* The socket may come back: connected anew, or switched away and back. What it knew is of another path then. */
+	bpf_sk_storage_delete(&states, sk);
 	return 0;
 }
 

@@ -45,7 +45,6 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 retrans_out;
 	u32 delivered;
-	u32 max_packets_out;
 	u64 tcp_wstamp_ns;
 };
 
