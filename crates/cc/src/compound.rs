@@ -164,7 +164,9 @@ impl Controller for Compound {
     }
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
-        self.undo = (self.reno.cwnd(), self.dwnd);
+        if !self.reno.has_timed_out() {
+            self.undo = (self.reno.cwnd(), self.dwnd);
+        }
         self.reno.on_timeout(now, flight_size);
         self.dwnd = 0;
         self.rounds.reset_base((self.srtt > 0).then_some(self.srtt));
@@ -280,6 +282,15 @@ mod tests {
         // Half of what was in flight, if that was less: 70 / 2 = 35 less than Reno's 40.
         compound.on_congestion(&loss(SECOND, 70));
         assert_eq!((compound.cwnd(), compound.dwnd()), (35 * MSS, 0));
+    }
+
+    #[test]
+    fn timeouts_in_a_row_are_undone_together() {
+        let mut compound = at(200, 120, CompoundConfig::default());
+        compound.on_timeout(SECOND, 200 * MSS);
+        compound.on_timeout(3 * SECOND, 200 * MSS);
+        compound.on_spurious_congestion(4 * SECOND);
+        assert_eq!((compound.cwnd(), compound.dwnd()), (200 * MSS, 120 * MSS));
     }
 
     #[test]

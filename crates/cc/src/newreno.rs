@@ -62,6 +62,11 @@ impl NewReno {
         self.window.cwnd < self.window.ssthresh
     }
 
+    /// Whether the last thing that happened is a timeout: another one reduces nothing further.
+    pub(crate) fn has_timed_out(&self) -> bool {
+        self.timed_out
+    }
+
     /// For a scheme that moves the window by a rule of its own and leaves the rest to Reno; in payload bytes.
     pub(crate) fn set_window(&mut self, cwnd: u64, ssthresh: u64) {
         self.window.cwnd = cwnd;

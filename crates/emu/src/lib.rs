@@ -3,8 +3,8 @@
 //! A whole network of links lives in one process between one pair of TUN devices. Packets are read as the
 //! super-packets of segmentation offload, but pass the links segment by segment: the links are the simulator's
 //! ([`astraea_sim::mesh`]), so rates, delays, losses and queue disciplines are the same code on a real clock. What is
-//! due is merged again and written to the other device. Each direction has a thread, at real-time priority where that
-//! is permitted.
+//! due is merged again and written to the other device. One thread does all of it, or one for each
+//! direction where a link is fast, at real-time priority where that is permitted.
 //!
 //! ```no_run
 //! use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};

@@ -29,7 +29,6 @@ struct Cell {
 /// What the threads of an emulation publish. Every link is written by one thread.
 pub(crate) struct Live {
     cells: Vec<Cell>,
-    /// The links that an engine writes.
     log: Mutex<Vec<Passage>>,
 }
 

@@ -141,6 +141,11 @@ impl Controller for Adapter {
         state.settle();
         let time = state.nanos(now);
         let stamp = state.driver.on_sent(time, bytes, false);
+        // Quinn sends several batches under one time, which is all that an acknowledgement will name: they are one.
+        if let Some(last) = state.batches.back_mut().filter(|last| last.sent == now) {
+            last.stamp.end = stamp.end;
+            return;
+        }
         if state.batches.len() == MOST_BATCHES {
             state.batches.pop_front();
         }

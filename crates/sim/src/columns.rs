@@ -6,12 +6,12 @@ use astraea_cc::{MSS, Nanos};
 
 use crate::record::{FlowSlot, LinkSlot};
 
-/// A column: its name and how it is read from a slot.
 /// The mean in s of `count` times that add up to `sum` ns. Zero over zero would be a NaN whose sign depends on the build.
 fn mean(sum: u64, count: u32) -> f32 {
     if count == 0 { f32::NAN } else { (sum as f64 / f64::from(count) / 1e9) as f32 }
 }
 
+/// A column: its name and how it is read from a slot.
 type Column = (&'static str, fn(&FlowSlot) -> f32);
 
 /// Columns in which an empty slot has a value of its own.

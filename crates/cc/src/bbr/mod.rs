@@ -68,6 +68,7 @@ pub enum BbrMode {
 /// * Acknowledgements are not told apart by whether the receiver delayed them.
 /// * A repair of losses lasts until as much has been delivered as was in flight when the last of them was found.
 /// * The pacing rate is at least one segment a second.
+/// * The window is saved before `PROBE_RTT` is entered; the kernel enters first, so that an earlier, larger one stays.
 ///
 /// Marks (RFC 3168) are ignored.
 #[derive(Clone, Debug)]

@@ -33,11 +33,14 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    /// Reads the headers of an IP packet; `None` if it is none.
+    /// Reads the headers of an IP packet; `None` if it is none, or if they do not end within it.
     pub(crate) fn read(vnet: VnetHeader, packet: &[u8]) -> Option<Self> {
         let (addresses, ecn, protocol, transport) = match packet.first()? >> 4 {
             4 if packet.len() >= 20 => {
                 let length = usize::from(packet[0] & 15) * 4;
+                if !(20..=packet.len()).contains(&length) {
+                    return None;
+                }
                 let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3FFF != 0;
                 (&packet[12..20], packet[1], packet[9], (!fragment).then_some(length))
             }

@@ -264,6 +264,17 @@ fn runs_do_not_outgrow_what_a_length_can_say() {
 }
 
 #[test]
+fn headers_that_do_not_end_within_the_packet_are_none() {
+    let mut packet = [0; 24];
+    packet[1] = 2;
+    for (first, known) in [(0x40, false), (0x44, false), (0x45, true), (0x46, true), (0x47, false), (0x4F, false)] {
+        packet[0] = first;
+        let read = Headers::read(VnetHeader([0; VNET_HEADER]), &packet);
+        assert_eq!(read.map(|headers| headers.ecn_capable), known.then_some(true), "{first:#x}");
+    }
+}
+
+#[test]
 fn other_packets_pass_as_they_are() {
     let mut bench = Bench::default();
     let udp =

@@ -64,6 +64,19 @@ fn the_whole_window_is_used() {
 }
 
 #[test]
+fn batches_that_leave_at_one_time_are_one() {
+    let mut bench = Bench::new("newreno", &[]);
+    bench.send(0, 5);
+    bench.send(0, 5);
+    bench.send(1, 1);
+    bench.ack(10, &[0; 9]);
+    let acked: Vec<_> = bench.adapter.state().batches.iter().map(|batch| batch.acked).collect();
+    assert_eq!(acked, [9000, 0]);
+    let state = bench.adapter.state();
+    assert_eq!((state.batches[0].begin, state.batches[0].stamp.end), (0, 10_000));
+}
+
+#[test]
 fn losses_count_before_the_acknowledgement_that_revealed_them() {
     let mut bench = Bench::new("newreno", &[]);
     bench.send(0, 10);
