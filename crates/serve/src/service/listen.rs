@@ -48,26 +48,25 @@ impl Lock {
             if file.try_lock().is_err() {
                 return Ok(None);
             }
-            let lock = Self { path: path.clone(), file };
             // Its holder may have removed it between the two calls.
-            if lock.is_there() {
-                return Ok(Some(lock));
+            if leads_to(&path, &file) {
+                return Ok(Some(Self { path, file }));
             }
         }
-    }
-
-    /// Whether the path still leads to the file that is held.
-    fn is_there(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|found| self.file.metadata().is_ok_and(|held| found.ino() == held.ino()))
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if self.is_there() {
+        if leads_to(&self.path, &self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether a path leads to an open file.
+fn leads_to(path: &Path, file: &File) -> bool {
+    fs::metadata(path).is_ok_and(|found| file.metadata().is_ok_and(|held| found.ino() == held.ino()))
 }
 
 impl Drop for Place {
