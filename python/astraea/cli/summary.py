@@ -27,8 +27,8 @@ def of(results: dict[str, Any]) -> Table:
 
 
 def _single(results: dict[str, Any], title: str) -> Table:
-    wide = _compared(results, title, _interval, "mean [95 % interval]")
-    narrow = _compared(results, title, _mean, "mean (intervals are in the report)")
+    wide = _compared(results, title, _interval, " [95 % interval]")
+    narrow = _compared(results, title, _mean, " (intervals are in the report)")
     console = out()
     for made in (wide, narrow):
         if console.measure(made, options=console.options.update(width=10_000)).maximum <= console.width:
@@ -36,13 +36,15 @@ def _single(results: dict[str, Any], title: str) -> Table:
     return _listed(results, title)
 
 
-def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], str], meaning: str) -> Table:
+def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], str], intervals: str) -> Table:
     summary = results["summary"]
     names = list(dict.fromkeys(name for entry in summary.values() for name in entry))
     rows = [[_heading(name), *(cell(name, entry.get(name)) for entry in summary.values())] for name in names]
     made = table(["", *summary], rows, numbers=len(summary), title=title)
     counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
-    made.caption = _trials(counts) + (f"; {meaning}" if max(counts.values()) > 1 else "")
+    made.caption = _trials(counts) + ("; mean" if max(counts.values()) > 1 else "")
+    if any(entry["low"] is not None for values in summary.values() for entry in values.values()):
+        made.caption += intervals
     made.caption_justify = "left"
     return made
 
@@ -54,7 +56,7 @@ def _listed(results: dict[str, Any], title: str) -> Table:
     rows = [[cc, *(_mean(name, entry.get(name)) for name in names)] for cc, entry in summary.items()]
     made = table(["scheme", *map(_heading, names)], rows, numbers=len(names), title=title)
     counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
-    made.caption = f"{_trials(counts)}; mean (more metrics and intervals are in the report)"
+    made.caption = f"{_trials(counts)}; mean (more is in the report)"
     made.caption_justify = "left"
     return made
 
