@@ -74,6 +74,13 @@ def test_without_rights_it_says_what_is_disabled() -> None:
     assert (kernel.obstacle(findings) or "").startswith("rights: ")
 
 
+@droppable
+@pytest.mark.parametrize("rights", ["+bpf,+perfmon", "+sys_admin"])
+def test_attaching_needs_the_rights_that_the_loader_needs(rights: str) -> None:
+    found = {check["name"]: check for check in _findings("setpriv", f"--bounding-set=-all,{rights}")["checks"]}
+    assert found["rights"]["disables"] == FEATURES[:2]
+
+
 def test_bad_arguments_are_one_line() -> None:
     done = _doctor(arguments=("--jsn",))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

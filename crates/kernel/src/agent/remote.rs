@@ -117,10 +117,11 @@ impl Flow {
 /// Makes the reports of a flow of its records.
 #[derive(Default)]
 struct Reporter {
+    /// Of the last record: its number, when it was sent, and its counts.
+    period: u64,
+    sent: u64,
     acked: u64,
     lost: u64,
-    /// The number of the last record's period.
-    period: u64,
     throughput: f64,
     throughput_max: f64,
     latency_min: f64,
@@ -130,13 +131,18 @@ impl Reporter {
     /// The report of a record; none before the first round trip. `period` in ns stands in for a length of 0.
     fn report(&mut self, record: &Record, period: u64) -> Option<Report> {
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let length = seconds(if record.length > 0 { record.length } else { period });
-        // The counts are those since the flow began: after an agent has come late, or records were dropped because nobody
-        // took them, a difference is not a period's.
-        let known = self.acked > 0 && record.period == self.period + 1;
-        self.period = record.period;
+        // Records can be lost where their ring is full; the next one's counts are then those of all the time since.
+        let length = if self.period > 0 && record.period > self.period + 1 {
+            record.now.saturating_sub(self.sent)
+        } else {
+            record.length
+        };
+        let length = seconds(if length > 0 { length } else { period });
+        // The counts are those since the flow began; of an agent that comes later the first is not a period's.
+        let known = self.acked > 0;
         let bits = |packets: u64| packets as f64 * f64::from(record.mss) * 8.0 / length;
         let (acked, lost) = (record.acked.saturating_sub(self.acked), record.lost.saturating_sub(self.lost));
+        (self.period, self.sent) = (record.period, record.now);
         (self.acked, self.lost) = (record.acked, record.lost);
         if record.srtt == 0 || record.rtt_min == 0 {
             return None;
@@ -186,7 +192,7 @@ mod tests {
         record.signals.rate = 1000 << 16;
         (record.signals.queue, record.signals.loss) = (1_000_000, 1 << 23);
         reporter.report(&record, 30_000_000).unwrap();
-        (record.acked, record.lost, record.period) = (40, 3, 1);
+        (record.acked, record.lost) = (40, 3);
         let report = reporter.report(&record, 30_000_000).unwrap();
         let signals = Signals { rate: 1000.0, queue: 0.001, loss: 0.5, ..Signals::default() };
         let expected = Report {
@@ -202,11 +208,23 @@ mod tests {
             srtt: 0.045,
         };
         assert_eq!(report, expected);
-        // Two records were dropped: what three periods brought is no rate of one.
-        (record.acked, record.lost, record.period) = (130, 12, 4);
-        let report = reporter.report(&record, 30_000_000).unwrap();
-        assert_eq!((report.throughput, report.throughput_max, report.loss), (8e6, 8e6, 0.0));
-        (record.acked, record.period) = (190, 5);
-        assert_eq!(reporter.report(&record, 30_000_000).unwrap().throughput, 16e6);
+    }
+
+    #[test]
+    fn records_that_were_lost_inflate_nothing() {
+        let mut record = *intf::zeroed::<Record>();
+        let mut reporter = Reporter::default();
+        (record.length, record.mss, record.srtt, record.rtt_min) = (30_000_000, 1000, 45_000_000, 41_000_000);
+        let mut next = |period: u64| {
+            record.period = period;
+            record.now = period * 30_000_000;
+            (record.acked, record.lost) = (30 * period, 3 * period);
+            let report = reporter.report(&record, 30_000_000).unwrap();
+            (report.throughput, report.throughput_max, report.loss)
+        };
+        next(1);
+        assert_eq!(next(2), (8e6, 8e6, 8e5));
+        assert_eq!(next(6), (8e6, 8e6, 8e5), "three records were lost");
+        assert_eq!(next(7), (8e6, 8e6, 8e5));
     }
 }
