@@ -266,10 +266,11 @@ def test_a_minute_of_training_helps(tmp_path: Path, capsys: pytest.CaptureFixtur
     """An ordinary network, which knows nothing at first, on the papers' training range."""
     text = SMALL.replace("[16, 8]", "[64, 32]").replace("[32, 16]", "[64, 64]").replace("monotone = true\n", "")
     text = text.replace("duration = 5.0\nbandwidth = [10e6, 40e6]", "[environment.reward]\nfairness = 0.1")
-    text = text.replace("updates = 200", "updates = 1_000_000").replace("replay = 20_000", "replay = 300_000")
+    text = text.replace("updates = 200", "updates = 6_000").replace("replay = 20_000", "replay = 300_000")
     text = text.replace("every = 2\nepisodes = 4", "every = 10\nepisodes = 16\nsettled = 0.0")
     path, out = small(tmp_path, text.replace("batch = 64", "batch = 128\nreward_scale = 5.0")), tmp_path / "run"
-    assert main(["train", str(path), "--out", str(out), "--minutes", "0.75", "--json"]) == 0
+    # By updates, not by minutes: a machine that is busy takes longer, and gets as far.
+    assert main(["train", str(path), "--out", str(out), "--json"]) == 0
     best = json.loads(capsys.readouterr().out)["best"]
     first = json.loads((out / "log.jsonl").read_text().splitlines()[0])
     assert best["score"] > first["validation.score"] + 0.2
