@@ -37,6 +37,15 @@ def test_results(tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "out" / "series.parquet").equals(results.series, null_equal=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("trials", 0), ("trials", "2"), ("trials", 1.5), ("seed", -1), ("seed", 2**32), ("jobs", -1), ("jobs", True)],
+)
+def test_numbers_that_the_command_refuses(name: str, value: object) -> None:
+    with pytest.raises(astraea.UserError, match=f"^{name}: is {value!r}; expected a whole number"):
+        astraea.run("three-flows", settings=SHORT, **{name: value})  # type: ignore[arg-type]
+
+
 def test_bad_input() -> None:
     with pytest.raises(astraea.UserError, match='unknown scheme "cubik"; did you mean "cubic"'):
         astraea.run("three-flows", cc="cubik")

@@ -121,8 +121,8 @@ def test_vector_arrays_are_new_unless_asked_otherwise() -> None:
             r"loss: is \[0.2, 0.1\], expected two numbers in order, 0 to 1",
         ),
         ("astraea/SingleFlow-v0", {"queue": None}, "queue: invalid type: null, expected a number or a pair"),
-        ("astraea/SingleFlow-v0", {"alpha": float("nan")}, "settings: expected a JSON object"),
-        ("astraea/SingleFlow-v0", {"delay": object()}, "settings: cannot use a value of type object"),
+        ("astraea/SingleFlow-v0", {"alpha": float("nan")}, "alpha: expected finite numbers"),
+        ("astraea/SingleFlow-v0", {"delay": object()}, "delay: cannot use a value of type object"),
         ("astraea/MultiFlow-v0", {"flows": 0}, r"flows: is \[0, 0\], expected two numbers in order, 1 to 1000"),
         ("astraea/MultiFlow-v0", {"reward": {"fairness": "high"}}, "reward: invalid type: string"),
         ("astraea/MultiFlow-v0", {"render_mode": "human"}, "render_mode: unknown field"),
@@ -136,6 +136,14 @@ def test_bad_settings_are_one_line(name: str, settings: dict[str, Any], message:
         with pytest.raises(ValueError, match=message) as caught:
             entry(**settings)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["astraea/SingleFlow-v0", "astraea/MultiFlow-v0"])
+def test_a_step_before_the_first_reset_is_one_line(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^step: no episode has begun; call reset\(\) first$"):
+        gymnasium.make(name).unwrapped.step(np.zeros(1, np.float32))
+    with pytest.raises(ValueError, match=r"^step: no episode has begun; call reset\(\) first$"):
+        gymnasium.make_vec(name, num_envs=2).step(np.zeros((2, 1), np.float32))
 
 
 def test_bad_actions_and_seeds() -> None:

@@ -1,5 +1,6 @@
 //! `astraead serve`: the inference service.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -92,7 +93,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         metrics: arguments.metrics,
         ..Config::new(Source::new(&arguments.policy), arguments.listen)
     };
-    let logs = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(arguments.log_level);
+    let logs = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_max_level(arguments.log_level);
     match arguments.log {
         Log::Text => logs.with_target(false).init(),
         Log::Json => logs.json().flatten_event(true).init(),

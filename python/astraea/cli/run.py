@@ -20,7 +20,7 @@ from astraea.eval import api, registry, results, runner
 from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
-from astraea.scenario.schema import MAX_TRIALS
+from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
 
 
 def run(
@@ -52,9 +52,7 @@ def run(
         int | None,
         typer.Option(min=1, max=MAX_TRIALS, help="Trials of each scheme at each point.", show_default="the scenario's"),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Seed of the first trial; the next has one more.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the first trial; the next has one more.")] = 1,
     jobs: Annotated[
         int | None,
         typer.Option(

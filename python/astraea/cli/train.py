@@ -58,7 +58,7 @@ def train(
 
     Ctrl-C ends it after the present iteration; [b]--resume[/b] goes on from there. Needs the extra [b]train[/b].
 
-    Example: [b]astraea train astraea --out out/mine --minutes 10[/b]
+    Example: [b]astraea train astraea --out out/mine --minutes 5[/b]
     """
     from astraea.learn import config as configuration
 

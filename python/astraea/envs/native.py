@@ -35,6 +35,12 @@ def number_of(action: Any) -> float:
     return float(array[0])
 
 
+def require_reset(begun: bool) -> None:
+    """Raise `ValueError` if no episode has begun."""
+    if not begun:
+        raise ValueError("step: no episode has begun; call reset() first")
+
+
 class NativeEnv(gymnasium.Env[Array, Array]):
     """An environment whose work is done by the native module."""
 
@@ -69,8 +75,9 @@ class NativeEnv(gymnasium.Env[Array, Array]):
             Observation, reward, terminated (never), truncated (the episode is over), info.
 
         Raises:
-            ValueError: If the action has another shape or is not a number.
+            ValueError: If the action has another shape or is not a number, or nothing was reset yet.
         """
+        require_reset(self._seeded)
         observation, reward, terminated, truncated = self._native.step(number_of(action))
         return observation, reward, terminated, truncated, self._info()
 

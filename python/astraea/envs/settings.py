@@ -189,4 +189,11 @@ def _plain(value: Any) -> Any:
 
 def to_json(settings: Mapping[str, Any]) -> str:
     """The settings as the native module reads them."""
+    for name, value in settings.items():
+        try:
+            json.dumps(value, default=_plain, allow_nan=False)
+        except ValueError as error:
+            reason = str(error).removeprefix("settings: ")
+            finite = "expected finite numbers" if "Out of range" in reason else reason
+            raise ValueError(f"{name}: {finite}") from None
     return json.dumps(settings, default=_plain)

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
-from astraea.envs.native import Array, spaces_of
+from astraea.envs.native import Array, require_reset, spaces_of
 from astraea.envs.settings import MultiFlowSettings, SingleFlowSettings, to_json
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -96,8 +96,9 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
             environment was made with `copy=False`.
 
         Raises:
-            ValueError: If the actions have another shape or are not all numbers.
+            ValueError: If the actions have another shape or are not all numbers, or nothing was reset yet.
         """
+        require_reset(self._seeded)
         actions = np.ascontiguousarray(actions, np.float32)
         if actions.shape != (self.num_envs, 1):
             raise ValueError(f"actions: have shape {actions.shape}, expected {(self.num_envs, 1)}")

@@ -18,6 +18,7 @@ from astraea.eval import backend as backends
 from astraea.eval import registry, results, runner
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
+from astraea.scenario.schema import MAX_SEED
 from astraea.scenario.units import parse_time
 
 Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
@@ -128,6 +129,9 @@ def execute(
 
     `decide` is the address of an inference service, `key` the file with the key that is shared with it.
     """
+    _check("trials", trials, 1)
+    _check("seed", seed, 0, MAX_SEED)
+    _check("jobs", jobs, 1)
     loaded = document.load(scenario, settings)
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
@@ -148,6 +152,14 @@ def execute(
         scenario, schemes=schemes, settings=settings, trials=trials, seed=seed, trace=trace, further=options
     )
     return Results(laid, outcome, results.build(laid, outcome, command))
+
+
+def _check(name: str, value: int | None, least: int, most: int | None = None) -> None:
+    """Raise `UserError` unless a number is a whole one within its limits; None stands for the default."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and least <= value and (most is None or value <= most)):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise UserError(f"{name}: is {value!r}; expected a whole number {limits}")
 
 
 def _service(address: str | None, key: str | None) -> dict[str, str] | None:

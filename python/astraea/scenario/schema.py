@@ -11,7 +11,7 @@ from astraea.scenario.fields import Span, Table, key
 from astraea.scenario.flows import Flow
 from astraea.scenario.links import Link
 
-MAX_POINTS, MAX_TRIALS = 10_000, 100_000
+MAX_POINTS, MAX_TRIALS, MAX_SEED = 10_000, 100_000, 2**32 - 1
 """Most points of a family and trials of a point: more is a slip, and would fill the memory before anything runs."""
 
 
