@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use astraea_emu::{receiver_address, sender_address};
 use astraea_kernel::intf::{self, Counters};
@@ -11,7 +11,7 @@ use astraea_kernel::{Attachment, Decider};
 use serde_json::json;
 
 use support::transfer::{fallbacks, ms, over, over_a_link, transfer, until};
-use support::{Flow, Own, cannot_run, choose, emulator, info, link, shipped, socket};
+use support::{Flow, Own, cannot_run, choose, disconnect, emulator, info, link, shipped, socket};
 
 #[test]
 fn a_flow_is_driven_by_the_policy() {
@@ -245,40 +245,6 @@ fn a_pause_makes_the_window_start_again() {
     drop(attached);
 }
 
-#[test]
-fn a_socket_that_is_switched_away_and_back_begins_anew() {
-    if cannot_run() {
-        return;
-    }
-    let own = Own::new();
-    let attached = own.attach("astraea");
-    let emulator = link(4e7, ms(10), 150_000, 1);
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
-    let data = vec![1; 1 << 20];
-    let view = || attached.flows().unwrap().pop().expect("the flow is listed").view;
-    until("decisions", || {
-        sender.write_all(&data).unwrap();
-        view().decisions > 20
-    });
-    let before = view();
-    choose(&sender, "cubic").unwrap();
-    assert!(attached.flows().unwrap().is_empty());
-    choose(&sender, own.name()).unwrap();
-    until("a period", || {
-        sender.write_all(&data).unwrap();
-        view().srtt > 0
-    });
-    let after = view();
-    assert!(after.flow > before.flow && after.decisions < 20, "{after:?} after {before:?}");
-    drop(sender);
-    reader.join().unwrap().unwrap();
-}
-
 /// Short connections, one after the other: `CONNECTIONS=5000 cargo test -p astraea-kernel many_short` for a long burst.
 fn connections() -> u64 {
     std::env::var("CONNECTIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
@@ -309,4 +275,52 @@ fn many_short_connections() {
     until("all flows to go", || attached.flows().unwrap().is_empty());
     let counters = attached.counters().unwrap();
     assert!(counters.opened >= count && counters.failed == 0, "{counters:?}");
+}
+
+/// What a socket had under the controller before is not taken over when it comes back to it.
+#[test]
+fn a_socket_that_comes_back_begins_anew() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 150_000, 1);
+    let (to, from) = (SocketAddr::from((receiver_address(0), 5001)), SocketAddr::from((sender_address(0), 0)));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    let receiver = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().unwrap();
+            // The first one ends with a reset.
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    let decisions = || attached.flows().unwrap().first().map_or(0, |flow| flow.view.decisions);
+    let all = || attached.counters().unwrap().decisions;
+    let send_until = |stream: &mut TcpStream, least: u64| {
+        let data = vec![0x5a; 1 << 16];
+        while decisions() < least {
+            stream.write_all(&data).unwrap();
+        }
+    };
+    let anew = |stream: &mut TcpStream, before: u64| {
+        send_until(stream, 1);
+        let (of_the_flow, since) = (decisions(), all() - before);
+        assert!(of_the_flow <= since, "{of_the_flow} decisions, {since} of them since it began");
+    };
+    let mut stream = emulator.senders().run(|| socket(from, own.name())).unwrap().connect(Some(from), to).unwrap();
+    send_until(&mut stream, 20);
+    choose(&stream, "reno").unwrap();
+    assert!(attached.flows().unwrap().is_empty());
+    let before = all();
+    choose(&stream, own.name()).unwrap();
+    anew(&mut stream, before);
+    send_until(&mut stream, 20);
+    let idle = disconnect(stream).unwrap();
+    assert!(attached.flows().unwrap().is_empty());
+    let before = all();
+    let mut stream = idle.connect(None, to).unwrap();
+    anew(&mut stream, before);
+    drop(stream);
+    receiver.join().unwrap();
 }

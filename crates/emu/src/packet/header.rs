@@ -33,12 +33,13 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
-    /// Reads the headers of an IP packet; `None` if it is none, or if they do not end within it.
+    /// Reads the headers of an IP packet; `None` if it is none.
     pub(crate) fn read(vnet: VnetHeader, packet: &[u8]) -> Option<Self> {
         let (addresses, ecn, protocol, transport) = match packet.first()? >> 4 {
             4 if packet.len() >= 20 => {
                 let length = usize::from(packet[0] & 15) * 4;
-                if !(20..=packet.len()).contains(&length) {
+                // No kernel takes such a packet; a mark would have to find its checksum in a header that is not there.
+                if length < 20 || length > packet.len() {
                     return None;
                 }
                 let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3FFF != 0;
@@ -48,7 +49,8 @@ impl Headers {
             _ => return None,
         };
         // The offload tells where the transport header is even behind IPv6 extension headers.
-        let partial = vnet.needs_checksum() && vnet.checksum_offset() == 16;
+        let least = if packet[0] >> 4 == 4 { 20 } else { 40 };
+        let partial = vnet.needs_checksum() && vnet.checksum_offset() == 16 && vnet.checksum_start() >= least;
         let transport = if partial { Some(usize::from(vnet.checksum_start())) } else { transport };
         let whole = transport.filter(|start| !partial && protocol == UDP && packet.len() >= start + 8);
         let ports = transport

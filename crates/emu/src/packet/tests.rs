@@ -264,17 +264,6 @@ fn runs_do_not_outgrow_what_a_length_can_say() {
 }
 
 #[test]
-fn headers_that_do_not_end_within_the_packet_are_none() {
-    let mut packet = [0; 24];
-    packet[1] = 2;
-    for (first, known) in [(0x40, false), (0x44, false), (0x45, true), (0x46, true), (0x47, false), (0x4F, false)] {
-        packet[0] = first;
-        let read = Headers::read(VnetHeader([0; VNET_HEADER]), &packet);
-        assert_eq!(read.map(|headers| headers.ecn_capable), known.then_some(true), "{first:#x}");
-    }
-}
-
-#[test]
 fn other_packets_pass_as_they_are() {
     let mut bench = Bench::default();
     let udp =
@@ -295,6 +284,29 @@ fn other_packets_pass_as_they_are() {
         assert_eq!(bench.accept(nothing), []);
     }
     assert_eq!(bench.store.len(), 0);
+}
+
+#[test]
+fn headers_that_cannot_be_marked_are_none() {
+    let mut bench = Bench::default();
+    // A header of 60 bytes in a packet of 20, and one of 0 and of 16.
+    for first in [0x4F, 0x40, 0x44] {
+        let mut packet = [0; VNET_HEADER + 20];
+        (packet[VNET_HEADER], packet[VNET_HEADER + 1]) = (first, 2);
+        assert_eq!(bench.accept(&packet), [], "{first:#x}");
+    }
+    // A TCP header that begins within the IP header is not understood, and the packet passes as it is.
+    let mut within = Tcp::data(2, 0).bytes();
+    within[VNET_HEADER + 16] = 0x50;
+    within[6..8].copy_from_slice(&4_u16.to_ne_bytes());
+    let [(id, _)] = bench.accept(&within)[..] else { panic!("it is not split") };
+    bench.deliver(id, true);
+    assert_eq!(bench.flush().len(), 1);
+    let mut whole = [0; VNET_HEADER + 60];
+    (whole[VNET_HEADER], whole[VNET_HEADER + 1]) = (0x4F, 2);
+    let [(id, 60)] = bench.accept(&whole)[..] else { panic!("one packet is one packet") };
+    bench.deliver(id, true);
+    assert_eq!(bench.flush().len(), 1);
 }
 
 /// A stream of packets of one flow, mostly in sequence.
@@ -373,6 +385,7 @@ proptest! {
         mut bytes in prop::collection::vec(any::<u8>(), 0..400),
         version in prop_oneof![Just(0x45_u8), Just(0x60), any::<u8>()],
         kind in prop_oneof![Just((1_u8, 1_u8)), Just((1, 4)), Just((0, 0)), any::<(u8, u8)>()],
+        mark in any::<bool>(),
     ) {
         if bytes.len() > VNET_HEADER {
             bytes[VNET_HEADER] = version;
@@ -380,7 +393,7 @@ proptest! {
         }
         let mut bench = Bench::default();
         for (id, _) in bench.accept(&bytes) {
-            bench.deliver(id, false);
+            bench.deliver(id, mark);
         }
         bench.flush();
         prop_assert_eq!(bench.store.len(), 0);

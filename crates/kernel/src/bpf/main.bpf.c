@@ -32,13 +32,17 @@ int astraea_init(u64 *ctx)
 	COUNT(opened, 1);
 	f->id = __sync_fetch_and_add(&next_flow, 1) + 1;
 	f->started = bpf_ktime_get_ns();
-	f->state = TCP_CA_Open;
-	f->begun = 0;
+	/* Pacing without a limit is what a controller before has left on, perhaps this one. */
+	f->paced = sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul;
 	set_driver(sk, tp, f, judge(f, the_policy()));
 	view_open(f, sk);
 	return 0;
 }
 
+/*
+ * The socket may go on, under another controller or to another peer. When it comes back it is another flow, of which nothing
+ * is known.
+ */
 SEC("struct_ops")
 int astraea_release(u64 *ctx)
 {
@@ -48,7 +52,6 @@ int astraea_release(u64 *ctx)
 	COUNT(closed, 1);
 	if (f)
 		view_close(f);
-	/* The socket may come back: connected anew, or switched away and back. What it knew is of another path then. */
 	bpf_sk_storage_delete(&states, sk);
 	return 0;
 }

@@ -118,6 +118,17 @@ pub(crate) fn socket(from: SocketAddr, name: &str) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// Ends a connection at once; the socket can be connected again.
+pub(crate) fn disconnect(stream: TcpStream) -> io::Result<Socket> {
+    // SAFETY: the structure is plain and as long as is said.
+    let code = unsafe {
+        let mut nobody: libc::sockaddr = std::mem::zeroed();
+        nobody.sa_family = libc::AF_UNSPEC as u16;
+        libc::connect(stream.as_raw_fd(), &raw const nobody, size_of_val(&nobody) as u32)
+    };
+    if code == 0 { Ok(Socket(stream.into())) } else { Err(io::Error::last_os_error()) }
+}
+
 /// A socket that is not connected yet.
 pub(crate) struct Socket(std::os::fd::OwnedFd);
 
