@@ -33,7 +33,7 @@ demo: build ## Set up, compare the shipped policy with all other schemes, explai
 
 TRAINED ?= out/train/astraea
 
-train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default policy for five minutes, compare it with none and the paper
+train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default policy for five minutes, put it beside an untrained one and the paper
 	@test ! -e $(TRAINED) || { echo "$(TRAINED) is there already; remove it, or: make train TRAINED=out/train/another" >&2; exit 2; }
 	.venv/bin/astraea train configs/astraea.toml --minutes 5 --out $(TRAINED)
 	.venv/bin/astraea train configs/astraea.toml --minutes 0 --quiet --out $(TRAINED)/untrained

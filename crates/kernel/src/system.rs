@@ -86,8 +86,10 @@ fn struct_ops(types: &[u8]) -> Result<()> {
     if found { Ok(()) } else { Err(Error::NoStructOps(STRUCT_OPS)) }
 }
 
-/// Bits of the capabilities (`linux/capability.h`).
-const SYS_ADMIN: u32 = 21;
+/// Bit of `CAP_SYS_ADMIN`, which stands for those that loading needs (`linux/capability.h`).
+pub const SYS_ADMIN: u32 = 21;
+
+/// Capabilities that loading needs, with their bits.
 const NEEDED: [(&str, u32); 2] = [("CAP_BPF", 39), ("CAP_PERFMON", 38)];
 
 fn capabilities(status: &str) -> Vec<&'static str> {

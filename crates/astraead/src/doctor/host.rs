@@ -8,12 +8,10 @@ use nix::libc;
 
 use super::{Check, Feature};
 
-const SYS_ADMIN: u32 = 21;
-
 /// Capabilities by their number in linux/capability.h, with what needs them; the loader knows its own.
 const CAPABILITIES: [(u32, &str, &[Feature]); 3] = [
     (12, "CAP_NET_ADMIN", &[Feature::Link, Feature::Kernel]),
-    (SYS_ADMIN, "CAP_SYS_ADMIN", &[Feature::Link, Feature::Kernel]),
+    (system::SYS_ADMIN, "CAP_SYS_ADMIN", &[Feature::Link, Feature::Kernel]),
     (23, "CAP_SYS_NICE", &[]),
 ];
 
@@ -126,7 +124,9 @@ fn file_system() -> Check {
         mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"bpf"));
     match place {
         Some(fields) => Check::ok(name, fields[1]),
-        None if capabilities() & (1 << SYS_ADMIN) != 0 => Check::ok(name, "not mounted; astraea attach does that"),
+        None if capabilities() & (1 << system::SYS_ADMIN) != 0 => {
+            Check::ok(name, "not mounted; astraea attach does that")
+        }
         None => Check::missing(name, "not mounted", &[Feature::Attach], "mount -t bpf bpf /sys/fs/bpf"),
     }
 }

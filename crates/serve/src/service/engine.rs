@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use astraea_policy::{AgentConfig, Policy, Scratch, Signals};
 
-use super::flows::{Flows, Refused};
+use super::flows::Flows;
 use super::loaded::Loaded;
 use super::sessions::{Peer, Sessions};
 use crate::auth::random;
@@ -18,7 +18,7 @@ use crate::{Key, rule};
 pub struct Limits {
     /// Most flows.
     pub flows: usize,
-    /// Most flows of one peer.
+    /// Most flows of one peer, in all its sessions.
     pub flows_per_peer: usize,
     /// Most sessions.
     pub sessions: usize,
@@ -228,16 +228,13 @@ impl Engine {
         if !fresh {
             return Err(Dropped::Replayed);
         }
-        let most = self.limits.flows_per_peer.saturating_sub(self.sessions.flows_besides(&peer, session));
-        let names = &mut self.sessions.get_mut(session).expect("entered").flows;
-        let place = match self.flows.take(session, names, most, ask, now) {
-            Ok(place) => place,
-            Err(Refused::Stale) => return Err(Dropped::Stale),
-            Err(Refused::Full) => {
-                self.refuse(peer, frame.session, frame.number, about, Reason::Full);
-                return Err(Dropped::Full);
-            }
+        let Some(place) = self.place(&peer, session, ask.flow, now) else {
+            self.refuse(peer, frame.session, frame.number, about, Reason::Full);
+            return Err(Dropped::Full);
         };
+        if !self.flows.take(place, ask, now) {
+            return Err(Dropped::Stale);
+        }
         let newest = ask.reports.get(ask.reports.len() - 1).unwrap_or_default();
         self.waiting.push_back(Waiting {
             peer,
@@ -255,6 +252,19 @@ impl Engine {
             return Err(Dropped::Shed);
         }
         Ok(true)
+    }
+
+    /// The place of a flow of the peer's session at this place, which begins if it is new; `None` if there is no room.
+    fn place(&mut self, peer: &Peer, session: usize, flow: u64, now: u32) -> Option<u32> {
+        if let Some(&place) = self.sessions.get_mut(session)?.flows.get(&flow) {
+            return Some(place);
+        }
+        if self.sessions.flows_of(peer) >= self.limits.flows_per_peer {
+            return None;
+        }
+        let place = self.flows.begin(session, flow, now)?;
+        self.sessions.get_mut(session)?.flows.insert(flow, place);
+        Some(place)
     }
 
     /// Decides for up to a batch of the requests that wait, in their order.

@@ -55,15 +55,6 @@ impl Flow {
     }
 }
 
-/// Why a period was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// It is not newer than what is known.
-    Stale,
-    /// There is no room for another flow.
-    Full,
-}
-
 /// The places of a session's flows, by name.
 pub(super) type Names = HashMap<u64, u32>;
 
@@ -90,32 +81,21 @@ impl Flows {
         self.all.get(place as usize).filter(|flow| flow.session == session && flow.name == name)
     }
 
-    /// Takes the reports of a request of the session at this place, whose flows are `names`, at most `most` of them.
-    /// Returns the flow's place.
+    /// Begins a flow of the session at this place. Returns the flow's place; `None` if there is no room.
+    pub(super) fn begin(&mut self, session: usize, name: u64, now: u32) -> Option<u32> {
+        let room = self.all.len() < self.most;
+        let flow = || Flow { session, name, period: 0, seen: now, state: State::new(self.form) };
+        room.then(flow).map(|flow| self.all.insert(flow) as u32)
+    }
+
+    /// Takes the reports of a request of the flow at this place. False if its period is not newer than what is known.
     ///
     /// Reports that are known already are skipped. Where some are missing in between, and where a whole history comes,
     /// the flow is what the request says of it.
-    pub(super) fn take(
-        &mut self,
-        session: usize,
-        names: &mut Names,
-        most: usize,
-        ask: &Ask<'_>,
-        now: u32,
-    ) -> Result<u32, Refused> {
-        let place = match names.get(&ask.flow) {
-            Some(&place) => place,
-            None if self.all.len() >= self.most || names.len() >= most => return Err(Refused::Full),
-            None => {
-                let (name, state) = (ask.flow, State::new(self.form));
-                let place = self.all.insert(Flow { session, name, period: 0, seen: now, state }) as u32;
-                names.insert(name, place);
-                place
-            }
-        };
+    pub(super) fn take(&mut self, place: u32, ask: &Ask<'_>, now: u32) -> bool {
         let flow = &mut self.all[place as usize];
         if ask.period <= flow.period {
-            return Err(Refused::Stale);
+            return false;
         }
         let count = ask.reports.len();
         let before = ask.period - count as u32;
@@ -130,7 +110,7 @@ impl Flows {
             flow.state.push(&report);
         }
         (flow.period, flow.seen) = (ask.period, now);
-        Ok(place)
+        true
     }
 
     /// Forgets a flow, which its session has forgotten.
@@ -166,19 +146,20 @@ mod tests {
         report
     }
 
-    /// One session and its flow 7.
-    struct Case(Flows, Names);
+    /// Room for one flow, and flow 7 in it.
+    struct Case(Flows, u32);
 
     impl Case {
         fn new(form: Form) -> Self {
-            Self(Flows::new(form, 1), Names::new())
+            let mut flows = Flows::new(form, 1);
+            let place = flows.begin(0, 7, 0).unwrap();
+            Self(flows, place)
         }
 
-        fn take(&mut self, period: u32, rates: &[f64]) -> Result<Vec<f32>, Refused> {
+        fn take(&mut self, period: u32, rates: &[f64]) -> Option<Vec<f32>> {
             let reports: Vec<Report> = rates.iter().copied().map(report).collect();
             let ask = Ask { flow: 7, period, reports: Reports::Given(&reports) };
-            let place = self.0.take(0, &mut self.1, 9, &ask, 0)?;
-            Ok(self.0.get(place, 0, 7).unwrap().state().to_vec())
+            self.0.take(self.1, &ask, 0).then(|| self.0.get(self.1, 0, 7).unwrap().state().to_vec())
         }
     }
 
@@ -211,22 +192,21 @@ mod tests {
     fn old_periods_and_too_many_flows_are_refused() {
         let mut case = Case::new(Form::Pure);
         case.take(3, &[1.0]).unwrap();
-        assert_eq!(case.take(3, &[1.0]).unwrap_err(), Refused::Stale);
-        assert_eq!(case.take(2, &[1.0]).unwrap_err(), Refused::Stale);
-        let other = Ask { flow: 8, period: 1, reports: Reports::Given(&[report(1.0)]) };
-        let Case(flows, names) = &mut case;
-        assert_eq!(flows.take(0, names, 9, &other, 0).unwrap_err(), Refused::Full);
-        flows.end(names.remove(&7).unwrap());
-        assert_eq!(flows.take(0, names, 0, &other, 0).unwrap_err(), Refused::Full, "of this peer");
-        assert!(flows.take(0, names, 1, &other, 0).is_ok());
+        assert_eq!(case.take(3, &[1.0]), None);
+        assert_eq!(case.take(2, &[1.0]), None);
+        let Case(flows, place) = &mut case;
+        assert_eq!(flows.begin(0, 8, 0), None);
+        flows.end(*place);
+        assert!(flows.begin(0, 8, 0).is_some());
     }
 
     #[test]
     fn silent_flows_are_forgotten() {
-        let (mut flows, mut names) = (Flows::new(Form::Pure, 100), Names::new());
+        let mut flows = Flows::new(Form::Pure, 100);
         for name in 0..50 {
+            let place = flows.begin(3, name, 1).unwrap();
             let ask = Ask { flow: name, period: 1, reports: Reports::Given(&[report(1.0)]) };
-            flows.take(3, &mut names, 99, &ask, if name < 20 { 1 } else { 9 }).unwrap();
+            assert!(flows.take(place, &ask, if name < 20 { 1 } else { 9 }));
         }
         let mut gone: Vec<_> = (0..200).flat_map(|_| flows.sweep(1, 5)).collect();
         gone.sort_unstable();

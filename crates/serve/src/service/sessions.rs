@@ -88,10 +88,9 @@ impl Sessions {
         Some(number)
     }
 
-    /// Flows of a peer in its other sessions than the one at this place.
-    pub(super) fn flows_besides(&self, peer: &Peer, place: usize) -> usize {
-        let own = self.peers.get(peer).into_iter().flatten();
-        own.filter(|other| **other != place).map(|other| self.all[*other].flows.len()).sum()
+    /// Flows of a peer in all its sessions.
+    pub(super) fn flows_of(&self, peer: &Peer) -> usize {
+        self.peers.get(peer).into_iter().flatten().map(|place| self.all[*place].flows.len()).sum()
     }
 
     /// The place of the session with this number, if it is that peer's, and whether the message's number is new there.
