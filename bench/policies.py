@@ -26,6 +26,10 @@ small-buffers    2, 5 and 9 flows that start 2 s apart and last 40 s, on six lin
 tiny-buffers     48 settings drawn over 20 to 300 Mbit/s, 4 to 20 ms (half mixed), 2 to 5 flows, buffers of 5 to 12
                  packets; 40 s, no targets
 short-flows      the shipped scenario (two long flows, a new one of 100 kB every second): utilization; 5 trials
+applications     a flow whose application sends now and then, alone and beside one that always does: messages (Poisson,
+                 a fifth and a half of the link), chunks every 2 s (two fifths), a stream of small messages (two
+                 fifths), 1 s on and 1 s off, on four links of 10 to 100 Mbit/s and 10 to 100 ms; 3 trials of 40 s, no
+                 targets
 jitter           three-flows with ACKs delayed by up to 2 and 5 ms (ack-jitter): utilization; 5 trials
 loss             three-flows, and its first flow alone, with 1 % random loss: utilization; 5 trials
 changing         the shipped scenario changing-path (capacity and base RTT drawn anew together every 10 s, 5 to 100

@@ -132,6 +132,11 @@ def least(name: str) -> Callable[[Trials], float]:
     return lambda trials: min(values(trials, name), default=np.nan)
 
 
+def typical(name: str, case: str) -> Callable[[Trials], float]:
+    """Geometric mean: of times that differ by orders of magnitude."""
+    return lambda trials: float(np.exp(np.mean(np.log(values(trials, name, case) or np.nan))))
+
+
 def tenth(name: str) -> Callable[[Trials], float]:
     return lambda trials: float(np.percentile(values(trials, name) or np.nan, 10))
 
@@ -218,6 +223,14 @@ ROWS: list[Row] = [
     Row("tiny-buffers", "10th percentile of Jain", tenth("jain")),
     Row("tiny-buffers", "mean loss, %", lambda t: 100 * mean("overflow")(t)),
     Row("short-flows", "utilization", mean("utilization"), 0.97, 0.99),
+    *(
+        row
+        for case in ("alone", "beside")
+        for row in (
+            Row("applications", f"loss {case}, %", lambda t, case=case: 100 * mean("overflow", case)(t)),
+            Row("applications", f"time for a message {case}, s", typical("fct_s", case)),
+        )
+    ),
     Row("jitter", "utilization, 2 ms", mean("utilization", "2ms"), 0.98, 0.99),
     Row("jitter", "utilization, 5 ms", mean("utilization", "5ms"), 0.90, 0.97),
     Row("loss", "utilization, 1 flow", mean("utilization", "1"), 0.96, 0.985),

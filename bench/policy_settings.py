@@ -252,6 +252,36 @@ def short_flows(offset: int) -> Iterator[Setting]:
     yield from _trials("short-flows", "", shipped("short-flows"), 5, offset)
 
 
+LINKS = (
+    ("20Mbps", "5ms", "1bdp"),
+    ("100Mbps", "15ms", "1bdp"),
+    ("10Mbps", "50ms", "2bdp"),
+    ("50Mbps", "20ms", "100packets"),
+)
+"""Rate, one-way delay and buffer of links that applications send over now and then."""
+
+
+def _sources(rate: int) -> dict[str, Raw]:
+    """What applications send that need a fifth to a half of a link of so many Mbit/s."""
+    return {
+        "messages, a fifth": {"kind": "poisson", "every": "100ms", "size": f"{2500 * rate}B"},
+        "messages, a half": {"kind": "poisson", "every": "200ms", "size": f"{12500 * rate}B"},
+        "chunks": {"kind": "periodic", "every": "2s", "size": f"{100 * rate}kB"},
+        "stream": {"kind": "periodic", "every": "20ms", "size": f"{rate}kB"},
+        "on and off": {"kind": "on_off", "on": "1s", "off": "1s"},
+    }
+
+
+def applications(offset: int) -> Iterator[Setting]:
+    for case, bulk in (("alone", 0), ("beside", 1)):
+        for rate, delay, buffer in LINKS:
+            for source in _sources(int(rate.removesuffix("Mbps"))).values():
+                link = {"rate": rate, "delay": delay, "buffer": buffer}
+                flow = {"path": ["bottleneck"], "duration": "40s"}
+                raw = {"link": {"bottleneck": link}, "flow": [{**flow, "source": source}, *[flow] * bulk]}
+                yield from _trials("applications", case, raw, 3, offset)
+
+
 def jitter(offset: int) -> Iterator[Setting]:
     for amount in ("2ms", "5ms"):
         yield from _trials("jitter", amount, shipped("ack-jitter", link__back__jitter=amount), 5, offset)
@@ -284,6 +314,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
     "small-buffers": small_buffers,
     "tiny-buffers": tiny_buffers,
     "short-flows": short_flows,
+    "applications": applications,
     "jitter": jitter,
     "loss": loss,
     "changing": changing,

@@ -217,7 +217,7 @@ fn marks_instead_of_losses() {
 }
 
 #[test]
-fn a_pause_makes_the_window_start_again() {
+fn each_second_of_a_pause_halves_the_window() {
     if cannot_run() {
         return;
     }
@@ -239,10 +239,50 @@ fn a_pause_makes_the_window_start_again() {
     let before = info(&sender).tcpi_snd_cwnd;
     sender.write_all(&data[..1000]).unwrap();
     let after = info(&sender).tcpi_snd_cwnd;
-    assert!(after <= 10 && before > 20, "{before} packets before a pause of many timeouts, {after} after it");
+    let halved = (before / 4).max(10);
+    assert!(before > 20 && halved.abs_diff(after) <= 1, "{before} packets before a pause of 2.5 s, {after} after it");
     drop(sender);
     reader.join().unwrap().unwrap();
     drop(attached);
+}
+
+/// The largest window in packets that a flow is seen with over three seconds, with what it sends every 100 ms (bytes) and the
+/// buffer that the receiver has asked for (bytes), 0 for as much as it likes. 68 packets fill the path.
+fn largest_window(message: usize, buffer: i32) -> u64 {
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 150_000, 1);
+    let to = SocketAddr::from((receiver_address(0), 5001));
+    let from = SocketAddr::from((sender_address(0), 0));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    if buffer > 0 {
+        support::option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer).unwrap();
+    }
+    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let data = vec![1; message];
+    let (mut largest, begun) = (0, std::time::Instant::now());
+    while begun.elapsed() < ms(3000) {
+        let next = std::time::Instant::now() + ms(100);
+        sender.write_all(&data).unwrap();
+        std::thread::sleep(next.saturating_duration_since(std::time::Instant::now()));
+        largest = attached.flows().unwrap().iter().map(|flow| flow.view.window >> 20).fold(largest, u64::max);
+    }
+    drop(sender);
+    reader.join().unwrap().unwrap();
+    largest
+}
+
+#[test]
+fn windows_that_are_not_used_do_not_grow() {
+    if cannot_run() {
+        return;
+    }
+    let limited = largest_window(50_000, 0);
+    assert!(limited <= 60, "{limited} packets for messages of 35");
+    let limited = largest_window(400_000, 20_000);
+    assert!(limited <= 40, "{limited} packets for a receiver that takes a dozen");
 }
 
 /// Short connections, one after the other: `CONNECTIONS=5000 cargo test -p astraea-kernel many_short` for a long burst.

@@ -47,6 +47,8 @@ struct Twin {
     /// Window and base round-trip time (ns) after the last period.
     noted: u64,
     base: Nanos,
+    /// When the last acknowledgement came, or a pause ended.
+    heard: Nanos,
     begun: bool,
 }
 
@@ -71,6 +73,7 @@ impl Twin {
             srtt: 0,
             noted: 0,
             base: 0,
+            heard: 0,
             begun: false,
         }
     }
@@ -104,6 +107,7 @@ impl Controller for Twin {
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.float.on_ack(ack, rtt);
+        self.heard = ack.now;
         self.srtt = rtt.smoothed();
         let srtt = self.srtt;
         self.feed(intf::PROBE_ACK, |event| {
@@ -141,12 +145,24 @@ impl Controller for Twin {
         self.feed(intf::PROBE_TIMEOUT, |event| (event.now, event.value) = (now, packets(flight_size)));
     }
 
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        self.float.on_idle_restart(now, idle);
+        self.heard = now;
+        // The transport has seen to it that a timeout is over.
+        self.feed(intf::PROBE_IDLE, |event| (event.now, event.value) = (now, idle));
+    }
+
     fn next_timer(&self) -> Option<Nanos> {
         self.next
     }
 
     fn on_timer(&mut self, now: Nanos) {
         self.next = Some(now + self.float.config().period);
+        if now - self.heard > 200 * MILLISECOND {
+            // Nothing is decided in silence, and in the kernel acknowledgements end periods.
+            assert!(!self.float.end_period(now));
+            return;
+        }
         // Equal before the period, in the memory too, so that what differs afterwards is this period's.
         self.fixed.window = (self.float_window() * PACKET) as u64;
         let newest = (self.fixed.monitor.closed as usize + intf::ENDS - 1) % intf::ENDS;
@@ -218,6 +234,10 @@ impl Controller for Driver {
         either!(self, driver => driver.on_timeout(now, flight_size));
     }
 
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        either!(self, driver => driver.on_idle_restart(now, idle));
+    }
+
     fn next_timer(&self) -> Option<Nanos> {
         either!(self, driver => driver.next_timer())
     }
@@ -246,6 +266,8 @@ struct Case {
     neighbour: Option<&'static str>,
     /// Whether the link has half more of its rate for 150 ms of each half second from 9 s on: a queue that falls at the beat.
     surges: bool,
+    /// Where the flows' data come from, as the simulator's configuration has it; none: there is always more.
+    source: Option<&'static str>,
 }
 
 const BESIDE_CUBIC: Case = Case {
@@ -256,9 +278,10 @@ const BESIDE_CUBIC: Case = Case {
     flows: &[(0.0, 15.0)],
     neighbour: Some("cubic"),
     surges: false,
+    source: None,
 };
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 14] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -267,6 +290,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     Case {
         policy: "astraea",
@@ -276,6 +300,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 10.0), (3.0, 60.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     Case {
         policy: "astraea",
@@ -285,6 +310,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 20.0), (5.0, 20.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     // A buffer that the last to come takes for path, until it doubts that.
     Case {
@@ -295,6 +321,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     // Newcomers that go by the others' drains.
     Case {
@@ -316,6 +343,7 @@ const CASES: [Case; 12] = [
         ],
         neighbour: None,
         surges: false,
+        source: None,
     },
     // A newcomer that at times found no queue, and is raised by the longest.
     Case {
@@ -326,6 +354,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 15.0), (7.11, 15.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     // One that is raised after a drain that the other had begun before.
     Case {
@@ -336,6 +365,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 15.0), (7.0, 15.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     Case {
         policy: "astraea-pure",
@@ -345,6 +375,7 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 15.0), (8.0, 15.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     Case {
         policy: "astraea-paper",
@@ -354,12 +385,20 @@ const CASES: [Case; 12] = [
         flows: &[(0.0, 15.0), (8.0, 15.0)],
         neighbour: None,
         surges: false,
+        source: None,
     },
     BESIDE_CUBIC,
     Case { buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
     // What a flow takes for its like, and stops competing with.
     Case { surges: true, ..BESIDE_CUBIC },
+    // Applications that send now and then: windows that are not used, and pauses that halve them.
+    Case { flows: &[(0.0, 15.0), (0.05, 15.0)], source: Some(MESSAGES), neighbour: None, ..BESIDE_CUBIC },
+    Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), neighbour: None, ..BESIDE_CUBIC },
 ];
+
+/// 120 packets every .11 s, too often to be silence.
+const MESSAGES: &str = r#"{"periodic": {"every_ns": 110000000, "bytes": 173760}}"#;
+const PAUSES: &str = r#"{"on_off": {"on_ns": 1000000000, "off_ns": 2500000000}}"#;
 
 /// Runs a case for 24 s and gives the logs of its flows.
 fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
@@ -378,6 +417,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
                    "limit": {"bytes": case.buffer}, "loss": {"bernoulli": case.loss}}],
         "flows": case.flows.iter().chain(case.neighbour.map(|_| &(0.0, 15.0))).map(|(start, delay)| json!({
             "start_ns": (start * 1e9) as u64, "path": [0], "extra_delay_ns": (delay * 1e6) as u64,
+            "source": case.source.map_or(json!("bulk"), |source| serde_json::from_str(source).unwrap()),
         })).collect::<Vec<_>>(),
     }))
     .unwrap();

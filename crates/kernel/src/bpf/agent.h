@@ -156,12 +156,12 @@ static inline void agent_on_spurious_timeout(struct agent *a)
 }
 
 /*
- * There is data again after a pause: what the window was says less with each timeout that passed (RFC 7661 and
- * RFC 5681 section 4.1 in one), so it is halved for each, and slow start finds out.
+ * There is data again after a pause that may have been longer than a timeout: what the window was says less with each second
+ * (between RFC 5681 section 4.1 and RFC 7661: the flow is paced), so it is halved for each, and slow start finds out.
  */
 static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64 rto)
 {
-	u64 halvings = rto ? min(idle / rto, 20ull) : 0;
+	u64 halvings = idle > rto ? min(idle / SECOND, 60ull) : 0;
 
 	monitor_begin(&a->monitor, now);
 	if (!halvings)
@@ -176,6 +176,15 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	leap_forget(&a->guide.leap);
 }
 
+/*
+ * Whether the window is used in the period that ends: once application or receiver have limited the flow, five sixths of it
+ * have to be in flight, with one more for a packet that was lost. One that is not says nothing about the path, and does not grow.
+ */
+static inline bool is_used(const struct agent *a)
+{
+	return !a->monitor.app_limited || 6 * (a->monitor.most_in_flight + 1) * PACKET >= 5 * a->window;
+}
+
 /* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */
 noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing)
 {
@@ -186,7 +195,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 
 	if (!p || !a)
 		return 0;
-	a->used = a->monitor.most_in_flight;
+	a->used = is_used(a);
 	monitor_close(&a->monitor, now, &period);
 	a->length = period.length;
 	if (period.rtt_min)
@@ -209,6 +218,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		ended.low = period.rtt_min;
 		ended.srtt = a->monitor.srtt;
 		ended.window = a->window;
+		ended.used = a->used;
 		verdict = guide_end_period(p, a, &ended, &hold);
 	}
 	if (verdict == VERDICT_HOLD)
@@ -241,8 +251,7 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 		if (p->form == FORM_GUIDED)
 			step = rules_step(&p->rules, law_step(&a->guide.law, &p->rules, &a->signals), step, a->signals.loss);
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
-		/* A window that is not used says nothing about the path, so it does not grow. One more, for one that was lost. */
-		if (step < 0 || 2 * (a->used + 1) * PACKET >= a->window)
+		if (step < 0 || a->used)
 			agent_set_window(a, p, mul_shr(a->window, exp_q30(step << 6), 30));
 	}
 	monitor_note_window(&a->monitor, a->window);

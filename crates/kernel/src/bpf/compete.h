@@ -103,10 +103,10 @@ static inline bool compete_judge(struct compete *c, const struct rules *r, bool 
 
 static inline void compete_on_ack(struct compete *c, const struct ack *ack)
 {
-	if (c->steadfast)
-		c->steadfast += ratio((u64)ack->acked << 20, c->steadfast, 20);
-	else
+	if (!c->steadfast)
 		cubic_on_ack(&c->cubic, ack);
+	else if (!ack->app_limited)
+		c->steadfast += ratio((u64)ack->acked << 20, c->steadfast, 20);
 }
 
 static inline void compete_on_loss(struct compete *c, const struct rules *r, u64 lost)

@@ -17,6 +17,7 @@ struct ended {
 	u64 low;
 	u64 srtt;
 	u64 window;
+	u64 used;	/* whether the window was */
 };
 
 static inline u64 part_of(u64 x, s64 share)

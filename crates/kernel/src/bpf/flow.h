@@ -19,14 +19,14 @@ struct monitor {
 	__u64 acked;
 	__u64 lost;
 	__u64 in_flight;
-	__u64 most_in_flight;	/* over the period */
+	__u64 most_in_flight;	/* over the period, before acknowledgements */
 	__u64 srtt;
 	__u64 rtt_sum;
 	__u64 rtt_count;
 	__u64 rtt_min;		/* over the period; 0: no sample */
 	__u64 lifetime_min;	/* 0: no sample */
 	__u32 closed;		/* ends of periods so far */
-	__u32 unused;
+	__u32 app_limited;	/* whether application or receiver have ever limited the flow */
 	struct total ends[ENDS];
 };
 
@@ -211,7 +211,7 @@ struct agent {
 	__u32 mss;
 	__u32 known;		/* whether there is a period in the state */
 	__u64 length;		/* of the last period */
-	__u64 used;		/* most packets in flight in it */
+	__u64 used;		/* whether the window was, in it */
 	struct signals signals;
 	struct monitor monitor;
 	struct startup startup;
@@ -232,7 +232,7 @@ struct ack {
 	__u32 used;		/* in flight before it */
 	__u32 delivered;	/* since the flow started, packets */
 	__u32 prior_delivered;	/* when the newest packet acknowledged was sent */
-	__u32 app_limited;
+	__u32 app_limited;	/* by the application, or by the receiver's window */
 	__u32 cwnd_limited;
 	__u32 in_recovery;
 };

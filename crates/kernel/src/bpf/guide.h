@@ -244,11 +244,16 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
 	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
-	law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length, following);
+	if (e->used)
+		law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length,
+			       following);
+	else
+		law_pause(&g->law);
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
 	if (following) {
 		doubt_end_period(&g->doubt, r, s, e->length);
-		leap_end_period(&g->leap, s->queue, e->length, e->srtt);
+		if (e->used)
+			leap_end_period(&g->leap, s->queue, e->length, e->srtt);
 	}
 	newcomer_end_period(&g->newcomer, r, e->now, e->srtt, e->low, g->mode == MODE_DRAIN || g->mode == MODE_TEST);
 	tick_end_period(&g->tick, e->now);

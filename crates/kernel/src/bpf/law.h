@@ -105,6 +105,12 @@ static inline void law_end_period(struct law *l, const struct rules *r, const st
 	l->idle_rounds = idle ? min(l->idle_rounds + rounds, 1ll << 40) : 0;
 }
 
+/* A period has ended in which the window was not used: a path without a queue is no sign that more would fit. */
+static inline void law_pause(struct law *l)
+{
+	l->idle_rounds = 0;
+}
+
 /* The logarithm of the backlog at which the law would rest at this level over the own one, within +-1. Q24. */
 noinline s64 law_unfairness(const struct law *l, const struct rules *r, const struct signals *s)
 {

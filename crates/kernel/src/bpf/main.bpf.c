@@ -173,7 +173,8 @@ int astraea_cong_control(u64 *ctx)
 	ack.used = rs->prior_in_flight;
 	ack.delivered = tp->delivered;
 	ack.prior_delivered = rs->prior_delivered;
-	ack.app_limited = rs->is_app_limited;
+	/* A receiver whose window is full limits like an application. */
+	ack.app_limited = rs->is_app_limited || (u64)(ack.used + 1) * tp->mss_cache > tp->snd_wnd;
 	/* As tcp_is_cwnd_limited() outside slow start, with a little room for what pacing holds back. */
 	ack.cwnd_limited = 5 * ack.used / 4 + 2 >= tp->snd_cwnd;
 	ack.in_recovery = f->state == TCP_CA_Recovery || f->state == TCP_CA_CWR;

@@ -27,6 +27,7 @@ static inline void monitor_on_ack(struct monitor *m, const struct ack *ack)
 	/* What is sent in answer is not told, so what was in flight before stands for it. */
 	m->in_flight = ack->used;
 	m->most_in_flight = max(m->most_in_flight, (u64)ack->used);
+	m->app_limited |= ack->app_limited;
 	m->srtt = ack->srtt;
 	if (ack->rtt) {
 		m->rtt_sum += ack->rtt;
@@ -60,7 +61,7 @@ static inline void monitor_close(struct monitor *m, u64 now, struct period *peri
 	m->rtt_sum = 0;
 	m->rtt_count = 0;
 	m->rtt_min = 0;
-	m->most_in_flight = 0;
+	m->most_in_flight = m->in_flight;
 }
 
 static inline void monitor_note_window(struct monitor *m, u64 window)

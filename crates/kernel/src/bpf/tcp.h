@@ -34,6 +34,7 @@ struct sock {
 struct tcp_sock {
 	u32 snd_cwnd;
 	u32 snd_cwnd_clamp;
+	u32 snd_wnd;
 	u32 snd_ssthresh;
 	u32 prior_cwnd;
 	u32 prr_out;

@@ -129,16 +129,21 @@ pub(crate) fn disconnect(stream: TcpStream) -> io::Result<Socket> {
     if code == 0 { Ok(Socket(stream.into())) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Sets an option of a socket.
+pub(crate) fn option(socket: &impl std::os::fd::AsRawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the value is as long as is said.
+    let code = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// A socket that is not connected yet.
 pub(crate) struct Socket(std::os::fd::OwnedFd);
 
 impl Socket {
     pub(crate) fn option(&self, level: i32, name: i32, value: i32) -> io::Result<()> {
-        // SAFETY: the value is as long as is said.
-        let code = unsafe {
-            libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
-        };
-        if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        option(&self.0, level, name, value)
     }
 
     fn call(

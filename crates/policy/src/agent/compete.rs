@@ -142,6 +142,7 @@ impl Compete {
     /// An acknowledgement moves the window.
     pub(super) fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         match &mut self.steadfast {
+            Some(_) if ack.rate.app_limited => {}
             Some(window) => *window += ack.acked as f64 / self.mss / *window,
             None => self.cubic.on_ack(ack, rtt),
         }
@@ -165,7 +166,7 @@ impl Compete {
 
 #[cfg(test)]
 mod tests {
-    use astraea_cc::Signal;
+    use astraea_cc::{RateSample, Signal};
 
     use super::super::testing::{MSS, ack, close, congestion, ms, signals};
     use super::*;
@@ -212,6 +213,9 @@ mod tests {
         close(compete.window(), 99.0);
         compete.on_ack(&ack(0, 99, None), &Rtt::default());
         close(compete.window(), 100.0);
+        let limited = RateSample { app_limited: true, ..RateSample::default() };
+        compete.on_ack(&Ack { rate: limited, ..ack(0, 99, None) }, &Rtt::default());
+        close(compete.window(), 100.0); // what is not used does not grow
         compete.on_loss(&rules(), 10_000 * u64::from(MSS));
         close(compete.window(), 2.0);
         lossy(&mut compete, 2400.0, 2.0);

@@ -197,7 +197,7 @@ mod tests {
 
     /// A drain that begins at 1 s with a window of 100 packets, 10 ms of queue and 50 ms of round trip.
     fn drain(cause: Cause, rate: f64) -> Drain {
-        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt: ms(50.0), window: 100.0 };
+        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt: ms(50.0), window: 100.0, used: true };
         Drain::new(&Rules::default(), cause, &ended, &signals(rate, 10.0), ms(BASE))
     }
 

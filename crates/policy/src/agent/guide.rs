@@ -78,6 +78,8 @@ pub(super) struct Ended {
     pub(super) srtt: Nanos,
     /// Window in packets.
     pub(super) window: f64,
+    /// Whether it was used.
+    pub(super) used: bool,
 }
 
 /// Round-trip times in ns that are not told apart.
@@ -155,19 +157,25 @@ impl Guide {
 
     /// A period has ended with these signals.
     pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
-        let Ended { now, length, low, srtt, window } = *ended;
+        let Ended { now, length, low, srtt, window, used } = *ended;
         let seconds = length as f64 / 1e9;
         self.room = (0.25e9 * self.rules.wanted_delay(signals.rate)) as Nanos;
         let fell = self.base_fell();
         let rise = signals.queue - self.average;
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
-        let rounds = length as f64 / srtt.max(1) as f64;
-        self.law.end_period(&self.rules, signals, rounds, seconds, following);
+        if used {
+            let rounds = length as f64 / srtt.max(1) as f64;
+            self.law.end_period(&self.rules, signals, rounds, seconds, following);
+        } else {
+            self.law.pause();
+        }
         self.suspicion.end_period(&self.rules, seconds, signals, window, following);
         if following {
             self.doubt.end_period(&self.rules, signals, length);
-            self.leap.end_period(signals, seconds, srtt);
+            if used {
+                self.leap.end_period(signals, seconds, srtt);
+            }
         }
         self.newcomer.end_period(&self.rules, now, srtt, low, matches!(self.mode, Mode::Drain(..)));
         self.tick.end_period(now);
@@ -383,8 +391,14 @@ impl Guide {
         }
     }
 
-    /// Everything in flight was lost: begin again.
-    pub(super) fn on_timeout(&mut self) {
+    /// There is data again after a pause, in which nobody could see the base.
+    pub(super) fn resume(&mut self, now: Nanos) {
+        self.touched = now;
+        self.restart();
+    }
+
+    /// Begins again: everything in flight was lost, or nothing has been for long.
+    pub(super) fn restart(&mut self) {
         self.mode = Mode::Follow;
         self.suspicion.forget();
         self.newcomer = Newcomer::default();

@@ -74,6 +74,11 @@ impl Law {
         self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
     }
 
+    /// A period has ended in which the window was not used: a path without a queue is no sign that more would fit.
+    pub(super) fn pause(&mut self) {
+        self.idle_rounds = 0.0;
+    }
+
     /// The logarithm of the backlog that the law wants at this level over the own one, within one either way: who is far
     /// from the others' rate moves on, though the queue of the moment says the same to all.
     fn unfairness(self, rules: &Rules, rate: f64) -> f64 {

@@ -76,13 +76,13 @@ mod tests {
     }
 
     fn to(leap: Leap, signals: &Signals, srtt: f64, window: f64) -> Option<f64> {
-        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), window };
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), window, used: true };
         leap.window(&Rules::default(), BASE, false, &ended, signals)
     }
 
     /// Where a flow leaps to that has just left slow start, with 50 ms of round trip.
     fn young(leap: Leap, queue: f64, window: f64) -> Option<f64> {
-        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(50.0), window };
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(50.0), window, used: true };
         leap.window(&Rules::default(), BASE, true, &ended, &signals(2000.0, queue))
     }
 

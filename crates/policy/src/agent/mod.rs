@@ -20,7 +20,7 @@ mod testing;
 mod tests;
 mod tick;
 
-use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
+use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, SECOND, Signal};
 
 use crate::Metadata;
 use crate::action;
@@ -111,6 +111,14 @@ impl AgentConfig {
 /// Losses are the policy's business: they do not change the window. A retransmission timeout collapses it to the floor
 /// of two packets. From there a guided flow starts up again, and what comes back of the time before tells it nothing about
 /// the path (its packets may have waited through an outage); the others leave it to the policy.
+///
+/// # Applications that send now and then
+///
+/// A window that is not used says nothing about the path, which may well show no queue (RFC 7661 §3). Once the application
+/// has limited a flow, its window grows only after periods in which at least five sixths of it, but for a packet that may have
+/// been lost, were in flight; in the papers' form it is the policy's business. (Of a flow that always has something to send
+/// less is in flight while a queue falls, when it is to grow.) After a pause, each second of which halves the window, but not
+/// below that of the start, slow start finds out.
 #[derive(Clone, Debug)]
 pub struct Agent {
     config: AgentConfig,
@@ -130,6 +138,8 @@ pub struct Agent {
     /// The last retransmission timeout.
     timed_out: Nanos,
     base: Nanos,
+    /// Whether the window was used in the last closed period.
+    used: bool,
     guide: Option<Guide>,
     state: State,
 }
@@ -146,6 +156,8 @@ impl Agent {
     const COMPETING_GAIN: f64 = 1.25;
     /// Linux's smallest retransmission timeout.
     const SILENCE: Nanos = 200 * MILLISECOND;
+    /// The part of the window that is in flight when it is used.
+    const USED: f64 = 5.0 / 6.0;
 
     /// A flow that begins, with segments of `mss` payload bytes and a window that never exceeds `cap` payload bytes.
     pub fn new(config: AgentConfig, mss: u32, cap: f64) -> Self {
@@ -171,6 +183,7 @@ impl Agent {
             heard: 0,
             timed_out: 0,
             base: Nanos::MAX,
+            used: true,
             guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
             state: match config.form {
                 Form::Paper => State::Paper(LocalState::default()),
@@ -236,6 +249,7 @@ impl Agent {
 
     fn close_period(&mut self, now: Nanos) -> bool {
         let period = self.monitor.close(now);
+        self.used = !period.app_limited || period.in_flight as f64 + self.mss >= Self::USED * self.cwnd;
         self.measurement = self.monitor.measurement(&period, self.cwnd, self.pacing_rate().unwrap_or(0.0));
         if let Some(low) = period.rtt_min {
             self.last_rtt = low;
@@ -270,6 +284,7 @@ impl Agent {
             low: period.rtt_min,
             srtt: self.monitor.srtt(),
             window: self.cwnd / self.mss,
+            used: self.used,
         };
         match guide.end_period(&ended, &self.signals) {
             Verdict::Follow => true,
@@ -292,15 +307,20 @@ impl Agent {
     /// Carries out an action (clipped to -1..=1) on the window.
     pub fn act(&mut self, action: f64) {
         let (config, srtt) = (&self.config, self.monitor.srtt());
-        self.set_window(match &self.guide {
+        let answered = match &self.guide {
             Some(guide) => {
                 let network = config.alpha * action.clamp(-1.0, 1.0);
                 let step = config.rules.step(guide.step(&self.signals), network, self.signals.loss);
                 config.stepped(self.cwnd, step, srtt)
             }
             None => config.answered(self.cwnd, action, 0.0, srtt),
-        });
-        if self.config.form != Form::Paper {
+        };
+        if self.config.form == Form::Paper {
+            self.set_window(answered);
+        } else {
+            if self.used || answered < self.cwnd {
+                self.set_window(answered);
+            }
             self.monitor.note_window(self.cwnd / self.mss);
         }
     }
@@ -397,11 +417,25 @@ impl Controller for Agent {
         self.monitor.on_loss(flight_size, 0);
         self.cwnd = action::FLOOR * self.mss;
         if let Some(guide) = &mut self.guide {
-            guide.on_timeout();
+            guide.restart();
             self.startup.restart();
             self.timed_out = now;
         } else {
             self.startup.stop();
+        }
+    }
+
+    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
+        self.monitor.begin(now);
+        let halvings = (idle / SECOND).min(60) as i32;
+        if halvings == 0 {
+            return;
+        }
+        let initial = f64::from(INITIAL_WINDOW) * self.mss;
+        self.set_window(self.cwnd.min(initial.max(self.cwnd * 0.5_f64.powi(halvings))));
+        self.startup.restart();
+        if let Some(guide) = &mut self.guide {
+            guide.resume(now);
         }
     }
 

@@ -34,6 +34,11 @@ pub(super) struct Monitor {
     acked: u64,
     lost: u64,
     in_flight: u64,
+    /// Payload bytes in flight before the newest acknowledgement, and the most of them in this period.
+    before_ack: u64,
+    most: u64,
+    /// Whether the application, and not the network, has ever limited the flow.
+    app_limited: bool,
     srtt: Nanos,
     rtt_sum: u64,
     rtt_count: u64,
@@ -56,6 +61,10 @@ pub(super) struct Period {
     pub acked: u64,
     /// Payload bytes declared lost.
     pub lost: u64,
+    /// Most payload bytes in flight before an acknowledgement of it, or before the last one that there was.
+    pub in_flight: u64,
+    /// Whether the application has ever limited the flow.
+    pub app_limited: bool,
 }
 
 impl Monitor {
@@ -65,6 +74,9 @@ impl Monitor {
             acked: 0,
             lost: 0,
             in_flight: 0,
+            before_ack: 0,
+            most: 0,
+            app_limited: false,
             srtt: 0,
             rtt_sum: 0,
             rtt_count: 0,
@@ -75,15 +87,18 @@ impl Monitor {
         }
     }
 
-    /// Sets the time at which the first period begins.
+    /// Sets the time at which the first period begins, or the first after a pause.
     pub(super) fn begin(&mut self, now: Nanos) {
-        self.ends[0].time = now;
+        self.ends[0] = Totals { time: now, acked: self.acked, lost: self.lost, window: 0.0 };
         self.closed = 1;
     }
 
     pub(super) fn on_ack(&mut self, ack: &Ack, srtt: Nanos) {
         self.acked += ack.acked;
         self.in_flight = ack.in_flight;
+        self.before_ack = ack.in_flight + ack.acked;
+        self.most = self.most.max(self.before_ack);
+        self.app_limited |= ack.rate.app_limited;
         self.srtt = srtt;
         if let Some(rtt) = ack.rtt {
             self.rtt_sum += rtt;
@@ -100,6 +115,7 @@ impl Monitor {
     pub(super) fn on_loss(&mut self, lost: u64, in_flight: u64) {
         self.lost += lost;
         self.in_flight = in_flight;
+        self.before_ack = in_flight;
     }
 
     /// Smoothed round-trip time, 0 before the first sample.
@@ -122,7 +138,10 @@ impl Monitor {
             rtt_mean: (self.rtt_count > 0).then(|| self.rtt_sum as f64 / self.rtt_count as f64),
             acked: self.acked - last.acked,
             lost: self.lost - last.lost,
+            in_flight: self.most,
+            app_limited: self.app_limited,
         };
+        self.most = self.before_ack;
         (self.rtt_sum, self.rtt_count, self.rtt_min) = (0, 0, Nanos::MAX);
         period
     }

@@ -1,4 +1,4 @@
-use astraea_cc::MILLISECOND;
+use astraea_cc::{MILLISECOND, RateSample};
 
 use super::testing::{MSS, ack, close, congestion, ms};
 use super::*;
@@ -151,6 +151,99 @@ fn an_action_is_scaled_by_the_period_and_by_the_round_trip() {
     // The law says 2.5 % where nothing is known of a queue.
     close(full_action(Form::Guided, 30.0, 20.0), 0.125);
     close(full_action(Form::Guided, 30.0, 60.0), 0.125 / 2.0);
+}
+
+/// Whether a window of twelve packets grows by an action after a period with so many of them in flight at most, at
+/// acknowledgements that say whether the application had nothing to send.
+fn grows(form: Form, in_flight: u64, app_limited: bool) -> bool {
+    let mut flow = Flow::of(form);
+    flow.ack(40.0);
+    flow.agent.startup.stop();
+    flow.agent.set_window(12_000.0);
+    flow.rtt.update(ms(40.0));
+    // An acknowledgement tells what is left in flight.
+    let rate = RateSample { app_limited, ..RateSample::default() };
+    let told = Ack { rate, in_flight: (in_flight - 1) * u64::from(MSS), ..ack(flow.now, 1, Some(ms(40.0))) };
+    flow.agent.on_ack(&told, &flow.rtt);
+    assert!(flow.end_period());
+    flow.agent.act(1.0);
+    flow.agent.window() > 12_000.0
+}
+
+#[test]
+fn a_window_that_the_application_leaves_unused_does_not_grow() {
+    for form in [Form::Pure, Form::Guided] {
+        // Nine and one that may have been lost are five sixths of twelve.
+        assert!(grows(form, 9, true) && !grows(form, 8, true));
+        assert!(grows(form, 2, false), "of a flow that was never limited less is in flight when a queue falls");
+    }
+    assert!(grows(Form::Paper, 2, true), "the papers' policy is left alone");
+}
+
+#[test]
+fn after_a_window_was_unused_growth_does_not_hurry() {
+    let mut flow = Flow::of(Form::Guided);
+    let limited = RateSample { app_limited: true, ..RateSample::default() };
+    flow.ack(40.0);
+    flow.agent.startup.stop();
+    flow.agent.set_window(50_000.0);
+    for _ in 0..200 {
+        // Long without a queue, and with ten packets in flight.
+        let told = Ack { rate: limited, in_flight: 9_000, ..ack(flow.now, 1, Some(ms(40.0))) };
+        flow.agent.on_ack(&told, &flow.rtt);
+        if flow.end_period() {
+            flow.agent.act(0.0);
+        }
+        assert!(flow.agent.window() <= 50_000.0);
+    }
+    let before = flow.agent.window();
+    let used = Ack { in_flight: 60_000, ..ack(flow.now, 1, Some(ms(40.0))) };
+    flow.agent.on_ack(&used, &flow.rtt);
+    flow.end_period();
+    flow.agent.act(0.0);
+    let grown = (flow.agent.window() / before).ln();
+    let rules = &flow.agent.config().rules;
+    close(grown, 0.75 * (rules.up + rules.fair)); // the law's step for a path without a queue, not `rules.hurry`
+}
+
+#[test]
+fn an_unused_window_shrinks() {
+    let mut flow = Flow::of(Form::Pure);
+    flow.ack(40.0);
+    flow.agent.used = false;
+    flow.agent.act(-1.0);
+    close(flow.agent.window(), 11_000.0 * (-0.075_f64).exp());
+}
+
+#[test]
+fn each_second_of_a_pause_halves_the_window() {
+    let mut flow = Flow::of(Form::Guided);
+    flow.ack(40.0);
+    flow.agent.startup.stop();
+    flow.agent.set_window(100_000.0);
+    let mut pause = |milliseconds: f64| {
+        flow.now += ms(milliseconds);
+        flow.agent.on_idle_restart(flow.now, ms(milliseconds));
+        (flow.agent.window(), flow.agent.is_starting())
+    };
+    assert_eq!(pause(999.0), (100_000.0, false));
+    assert_eq!(pause(2_999.0), (25_000.0, true), "and slow start finds out");
+    assert_eq!(pause(1e6), (10_000.0, true), "no less than at the start");
+    flow.agent.on_timeout(flow.now, 0);
+    flow.agent.on_idle_restart(flow.now, ms(5_000.0));
+    assert_eq!(flow.agent.window(), 2_000.0, "and no more than before");
+}
+
+#[test]
+fn what_was_measured_before_a_pause_is_not_averaged_with_what_comes_after() {
+    let mut flow = Flow::of(Form::Guided);
+    (0..20).for_each(|_| flow.ack(40.0));
+    flow.end_period();
+    flow.now += ms(5_000.0);
+    flow.agent.on_idle_restart(flow.now, ms(5_000.0));
+    (0..6).for_each(|_| flow.ack(40.0));
+    flow.end_period();
+    close(flow.agent.signals().rate, 200.0); // six packets in 30 ms
 }
 
 #[test]

@@ -44,7 +44,14 @@ impl Flow {
     fn lossy_period(&mut self, low: f64, loss: f64) -> Verdict {
         self.now += ms(30.0);
         self.guide.on_sample(self.now, ms(low));
-        let ended = Ended { now: self.now, length: ms(30.0), low: Some(ms(low)), srtt: ms(50.0), window: self.window };
+        let ended = Ended {
+            now: self.now,
+            length: ms(30.0),
+            low: Some(ms(low)),
+            srtt: ms(50.0),
+            window: self.window,
+            used: true,
+        };
         let queue = low - self.guide.base() as f64 / 1e6;
         let verdict = self.guide.end_period(&ended, &Signals { loss, ..signals(RATE, queue) });
         if let Verdict::Hold(window) = verdict {
@@ -328,7 +335,7 @@ fn a_competing_flow_tests_when_the_clock_strikes() {
 #[test]
 fn a_timeout_ends_everything() {
     let mut flow = Flow::competing();
-    flow.guide.on_timeout();
+    flow.guide.restart();
     assert!(!flow.guide.is_competing());
     assert_eq!(flow.guide.on_loss(1), None);
 }
@@ -459,7 +466,7 @@ fn after_a_timeout_a_newcomer_knows_nothing_of_the_time_before() {
     let mut flow = newcomer();
     let share = |flow: &Flow| flow.guide.newcomer.share(&flow.guide.rules, ms(BASE));
     assert!(share(&flow).is_some());
-    flow.guide.on_timeout();
+    flow.guide.restart();
     flow.period(50.0);
     assert_eq!(share(&flow), None);
 }
