@@ -30,6 +30,9 @@ applications     a flow whose application sends now and then, alone and beside o
                  a fifth and a half of the link), chunks every 2 s (two fifths), a stream of small messages (two
                  fifths), 1 s on and 1 s off, on four links of 10 to 100 Mbit/s and 10 to 100 ms; 3 trials of 40 s, no
                  targets
+uploads          a download on 20 Mbit/s and 30 ms whose acknowledgements share 20, 5 and 1 Mbit/s (100 packets of
+                 buffer) with an upload under CUBIC or BBR from 5 s on: share of its link from 10 s on; 3 trials of
+                 60 s, no targets
 jitter           three-flows with ACKs delayed by up to 2 and 5 ms (ack-jitter): utilization; 5 trials
 loss             three-flows, and its first flow alone, with 1 % random loss: utilization; 5 trials
 changing         the shipped scenario changing-path (capacity and base RTT drawn anew together every 10 s, 5 to 100

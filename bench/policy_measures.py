@@ -36,6 +36,8 @@ def measure(setting: Setting, cc: str, clock_error: float = 0.0) -> Measured:
     found["overflow"] = result["links"][0]["dropped_packets"] / sent
     if setting.group in ("three-flows", "training-range"):
         found |= _kept(data)
+    if setting.group == "uploads":
+        found["download"] = _download(data)
     if setting.group == "neighbours":
         found["alone"] = _alone(data)
     if steps := trial.config["links"][0]["delay"].get("schedule"):
@@ -100,6 +102,13 @@ def _alone(data: TrialData) -> float:
     return float(data.delivered[:, slots].sum() / data.capacity[0, slots].sum())
 
 
+def _download(data: TrialData) -> float:
+    """Share of the first link that the flows under test have from 10 s on."""
+    tested = np.array([flow.under_test for flow in data.flows])
+    slots = slice(10 * NS // data.slot_ns, None)
+    return float(data.delivered[tested, slots].sum() / data.capacity[0, slots].sum())
+
+
 def _inflation(steps: list[list[int]], data: TrialData, rtt: Floats) -> Measured:
     """Mean RTT / mean base RTT, where the base changes: over packets, and over time. `steps`: times, one-way delays."""
     times = (np.arange(data.slots) + 0.5) * data.slot_ns
@@ -128,8 +137,8 @@ def mean(name: str, case: str | None = None) -> Callable[[Trials], float]:
     return lambda trials: float(np.mean(values(trials, name, case) or np.nan))
 
 
-def least(name: str) -> Callable[[Trials], float]:
-    return lambda trials: min(values(trials, name), default=np.nan)
+def least(name: str, case: str | None = None) -> Callable[[Trials], float]:
+    return lambda trials: min(values(trials, name, case), default=np.nan)
 
 
 def typical(name: str, case: str) -> Callable[[Trials], float]:
@@ -231,6 +240,8 @@ ROWS: list[Row] = [
             Row("applications", f"time for a message {case}, s", typical("fct_s", case)),
         )
     ),
+    *(Row("uploads", f"share beside {name}", mean("download", name)) for name in ("cubic", "bbr")),
+    *(Row("uploads", f"least share beside {name}", least("download", name)) for name in ("cubic", "bbr")),
     Row("jitter", "utilization, 2 ms", mean("utilization", "2ms"), 0.98, 0.99),
     Row("jitter", "utilization, 5 ms", mean("utilization", "5ms"), 0.90, 0.97),
     Row("loss", "utilization, 1 flow", mean("utilization", "1"), 0.96, 0.985),

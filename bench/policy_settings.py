@@ -282,6 +282,16 @@ def applications(offset: int) -> Iterator[Setting]:
                 yield from _trials("applications", case, raw, 3, offset)
 
 
+def uploads(offset: int) -> Iterator[Setting]:
+    link = {"delay": "15ms", "buffer": "100packets"}
+    for other in ("cubic", "bbr"):
+        for rate in ("20Mbps", "5Mbps", "1Mbps"):
+            download = {"path": ["down"], "return_path": ["up"], "duration": "60s"}
+            upload = {"path": ["up"], "return_path": ["down"], "cc": other, "start": "5s", "duration": "55s"}
+            links = {"down": {"rate": "20Mbps", **link}, "up": {"rate": rate, **link}}
+            yield from _trials("uploads", other, {"link": links, "flow": [download, upload]}, 3, offset)
+
+
 def jitter(offset: int) -> Iterator[Setting]:
     for amount in ("2ms", "5ms"):
         yield from _trials("jitter", amount, shipped("ack-jitter", link__back__jitter=amount), 5, offset)
@@ -315,6 +325,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Setting]]] = {
     "tiny-buffers": tiny_buffers,
     "short-flows": short_flows,
     "applications": applications,
+    "uploads": uploads,
     "jitter": jitter,
     "loss": loss,
     "changing": changing,

@@ -13,6 +13,9 @@ pub struct Ack {
     pub sent_at: Nanos,
     /// Round-trip sample of that packet, if it is usable (Karn's rule).
     pub rtt: Option<Nanos>,
+    /// When the receiver sent it, by the receiver's clock, which counts from any time and ticks in milliseconds (RFC 7323 §3),
+    /// if the transport knows.
+    pub stamped: Option<Nanos>,
     /// Delivery-rate sample (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
     pub rate: RateSample,
     /// Payload bytes in flight after this acknowledgement and before anything new is sent.

@@ -216,6 +216,7 @@ mod tests {
                     cwnd_limited: true,
                     in_recovery: false,
                     hole_open: false,
+                    stamped: None,
                     ce_marked: 0,
                 };
                 self.copa.on_ack(&ack, &Rtt::default());
@@ -313,6 +314,7 @@ mod tests {
             cwnd_limited: false,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         };
         path.copa.on_ack(&ack, &Rtt::default());

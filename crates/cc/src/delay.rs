@@ -83,6 +83,7 @@ mod tests {
             cwnd_limited: false,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         }
     }

@@ -141,6 +141,7 @@ mod tests {
                 cwnd_limited: true,
                 in_recovery: false,
                 hole_open: false,
+                stamped: None,
                 ce_marked: 0,
             });
         }
@@ -196,6 +197,7 @@ mod tests {
             cwnd_limited: true,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         };
         assert_eq!(HyStart::new(MSS as u32, false).on_ack(&stretched), 8 * MSS);

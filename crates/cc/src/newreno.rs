@@ -173,6 +173,7 @@ mod tests {
             cwnd_limited: true,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         }
     }

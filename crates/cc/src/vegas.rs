@@ -170,6 +170,7 @@ mod tests {
                 cwnd_limited: self.limited,
                 in_recovery: self.in_recovery,
                 hole_open: false,
+                stamped: None,
                 ce_marked: 0,
             };
             self.vegas.on_ack(&ack, &Rtt::default());

@@ -21,6 +21,7 @@ fn ack(now: Nanos, packets: f64) -> Ack {
         cwnd_limited: true,
         in_recovery: false,
         hole_open: false,
+        stamped: None,
         ce_marked: 0,
     }
 }

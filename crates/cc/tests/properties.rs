@@ -62,6 +62,7 @@ fn apply(controller: &mut AnyController, rtt: &mut Rtt, now: Nanos, event: &Even
                 cwnd_limited,
                 in_recovery,
                 hole_open: false,
+                stamped: None,
                 ce_marked,
             };
             controller.on_ack(&ack, rtt);

@@ -4,8 +4,9 @@ mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
 
-use astraea_emu::{receiver_address, sender_address};
+use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};
 use astraea_kernel::intf::{self, Counters};
 use astraea_kernel::{Attachment, Decider};
 use serde_json::json;
@@ -272,6 +273,34 @@ fn largest_window(message: usize, buffer: i32) -> u64 {
     drop(sender);
     reader.join().unwrap().unwrap();
     largest
+}
+
+/// A download beside an upload that keeps a queue of 80 ms where its acknowledgements go.
+#[test]
+fn a_queue_on_the_way_back_is_not_its_own() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let link = |name: &str, rate: f64, buffer: u64| {
+        let (rate, delay) = (json!({"constant": rate}), json!({"constant": 10_000_000}));
+        serde_json::from_value(json!({"name": name, "rate": rate, "delay": delay, "limit": {"bytes": buffer}})).unwrap()
+    };
+    let links = vec![link("down", 4e7, 150_000), link("up", 1e7, 100_000)];
+    let routes =
+        [(0, 1), (1, 0)].map(|(there, back)| Route { path: vec![there], return_path: vec![back], ..Route::default() });
+    let emulator = Emulator::start(Config { links, routes: routes.to_vec(), ..Config::default() }).unwrap();
+    let upload = Flow::start(&emulator, 1, "cubic", ms(1500), ms(6000));
+    let download = Flow::start(&emulator, 0, own.name(), ms(0), ms(6000));
+    std::thread::sleep(ms(3000));
+    let before = download.received.load(Ordering::Relaxed);
+    std::thread::sleep(ms(2500));
+    let rate = (download.received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 2.5;
+    assert!(rate > 2.4e7, "{rate:.2e} of 4e7 bit/s");
+    download.finish().unwrap();
+    upload.finish().unwrap();
+    drop(attached);
 }
 
 #[test]

@@ -32,6 +32,8 @@ struct Log {
     lowered: u64,
     /// Periods in which a flow saw that it competed with its like.
     liked: u64,
+    /// Periods whose acknowledgements waited for 10 ms at least.
+    waited: u64,
 }
 
 /// A flow that the floating-point agent drives while the integers look on.
@@ -114,6 +116,7 @@ impl Controller for Twin {
             event.now = ack.now;
             event.rtt = ack.rtt.unwrap_or(0);
             event.srtt = srtt;
+            event.stamped = ack.stamped.unwrap_or(0);
             event.acked = packets(ack.acked) as u32;
             event.in_flight = packets(ack.in_flight) as u32;
             event.used = packets(ack.in_flight + ack.acked) as u32;
@@ -181,11 +184,13 @@ impl Controller for Twin {
         }
         let event = self.feed(intf::PROBE_DECIDE, |event| event.now = now);
         self.noted = (self.float_window() * PACKET) as u64;
+        let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
         let difference = (event.window as f64 / PACKET / self.float_window()).ln().abs();
         let mut log = self.log.lock().unwrap();
         log.periods += 1;
         log.lowered += u64::from(lowered);
         log.liked += u64::from(liked);
+        log.waited += u64::from(waited);
         log.differences.push(difference);
     }
 
@@ -268,6 +273,8 @@ struct Case {
     surges: bool,
     /// Where the flows' data come from, as the simulator's configuration has it; none: there is always more.
     source: Option<&'static str>,
+    /// Rate of a link that acknowledgements share with an upload under CUBIC from 6 s on.
+    upload: Option<f64>,
 }
 
 const BESIDE_CUBIC: Case = Case {
@@ -279,9 +286,10 @@ const BESIDE_CUBIC: Case = Case {
     neighbour: Some("cubic"),
     surges: false,
     source: None,
+    upload: None,
 };
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     Case {
         policy: "astraea",
         rate: 1e8,
@@ -291,6 +299,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     Case {
         policy: "astraea",
@@ -301,6 +310,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     Case {
         policy: "astraea",
@@ -311,6 +321,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     // A buffer that the last to come takes for path, until it doubts that.
     Case {
@@ -322,6 +333,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     // Newcomers that go by the others' drains.
     Case {
@@ -344,6 +356,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     // A newcomer that at times found no queue, and is raised by the longest.
     Case {
@@ -355,6 +368,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     // One that is raised after a drain that the other had begun before.
     Case {
@@ -366,6 +380,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     Case {
         policy: "astraea-pure",
@@ -376,6 +391,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     Case {
         policy: "astraea-paper",
@@ -386,6 +402,7 @@ const CASES: [Case; 14] = [
         neighbour: None,
         surges: false,
         source: None,
+        upload: None,
     },
     BESIDE_CUBIC,
     Case { buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
@@ -394,6 +411,8 @@ const CASES: [Case; 14] = [
     // Applications that send now and then: windows that are not used, and pauses that halve them.
     Case { flows: &[(0.0, 15.0), (0.05, 15.0)], source: Some(MESSAGES), neighbour: None, ..BESIDE_CUBIC },
     Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), neighbour: None, ..BESIDE_CUBIC },
+    // A queue on the way back that is none of theirs.
+    Case { flows: &[(0.0, 15.0), (9.0, 20.0)], upload: Some(5e6), neighbour: None, ..BESIDE_CUBIC },
 ];
 
 /// 120 packets every .11 s, too often to be silence.
@@ -411,16 +430,25 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     } else {
         json!({"constant": case.rate})
     };
-    let config: Config = serde_json::from_value(json!({
-        "duration_ns": 24_000_000_000_u64,
-        "links": [{"name": "link", "rate": rate, "delay": {"constant": 0},
-                   "limit": {"bytes": case.buffer}, "loss": {"bernoulli": case.loss}}],
-        "flows": case.flows.iter().chain(case.neighbour.map(|_| &(0.0, 15.0))).map(|(start, delay)| json!({
-            "start_ns": (start * 1e9) as u64, "path": [0], "extra_delay_ns": (delay * 1e6) as u64,
-            "source": case.source.map_or(json!("bulk"), |source| serde_json::from_str(source).unwrap()),
-        })).collect::<Vec<_>>(),
-    }))
-    .unwrap();
+    let source = case.source.map_or(json!("bulk"), |source| serde_json::from_str(source).unwrap());
+    let back: &[usize] = if case.upload.is_some() { &[1] } else { &[] };
+    let flow = |start: f64, delay: f64, path: &[usize], back: &[usize]| {
+        json!({
+            "start_ns": (start * 1e9) as u64, "path": path, "return_path": back,
+            "extra_delay_ns": (delay * 1e6) as u64, "source": source,
+        })
+    };
+    let neighbour = case.neighbour.map(|_| &(0.0, 15.0));
+    let mut flows: Vec<_> = case.flows.iter().chain(neighbour).map(|at| flow(at.0, at.1, &[0], back)).collect();
+    let mut links = vec![json!({"name": "link", "rate": rate, "delay": {"constant": 0},
+                                "limit": {"bytes": case.buffer}, "loss": {"bernoulli": case.loss}})];
+    if let Some(rate) = case.upload {
+        links.push(json!({"name": "back", "rate": {"constant": rate}, "delay": {"constant": 0},
+                          "limit": {"bytes": 60_000}}));
+        flows.push(flow(6.0, 15.0, &[1], &[0]));
+    }
+    let config: Config =
+        serde_json::from_value(json!({"duration_ns": 24_000_000_000_u64, "links": links, "flows": flows})).unwrap();
     let policy = Arc::new(shipped_policy(case.policy));
     let laid: Arc<Laid> = layout::policy(&policy, 1).unwrap().into();
     let logs: Vec<Arc<Mutex<Log>>> = case.flows.iter().map(|_| Arc::default()).collect();
@@ -429,7 +457,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
             let clock = (flow as Nanos + 1) * CLOCK;
             Driver::Twin(Box::new(Twin::new(policy.clone(), clock, laid.clone(), log.clone())))
         }
-        None => Driver::Neighbour(Box::new(schemes::build(case.neighbour.unwrap(), &[], MSS).unwrap())),
+        None => Driver::Neighbour(Box::new(schemes::build(case.neighbour.unwrap_or("cubic"), &[], MSS).unwrap())),
     };
     let mut simulation = Simulation::new(&config, 1, driver).unwrap();
     simulation.run_until(simulation.duration());
@@ -438,7 +466,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
 
 #[test]
 fn integers_decide_as_floating_point_does() {
-    let (mut lowered, mut liked) = (0, 0);
+    let (mut lowered, mut liked, mut waited) = (0, 0, 0);
     for case in &CASES {
         let (_, logs) = run(case);
         for (flow, log) in logs.iter().enumerate() {
@@ -448,6 +476,7 @@ fn integers_decide_as_floating_point_does() {
             let (p99, most) = (log.differences[count * 99 / 100], log.differences[count - 1]);
             lowered += log.lowered;
             liked += log.liked;
+            waited += log.waited;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods, \
@@ -466,6 +495,7 @@ fn integers_decide_as_floating_point_does() {
     }
     assert!(lowered > 0, "no newcomer has seen the others drain");
     assert!(liked > 0, "no flow has seen a queue that falls at the beat");
+    assert!(waited > 100, "no acknowledgement has waited behind an upload");
 }
 
 #[test]

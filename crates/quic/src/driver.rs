@@ -217,6 +217,8 @@ impl Driver {
             cwnd_limited: was_full,
             in_recovery: self.in_recovery,
             hole_open: self.settled < self.acked_end,
+            // QUIC's acknowledgements say how long they were held back, not when they left.
+            stamped: None,
             ce_marked: marked,
         };
         self.cwnd_limited = false;

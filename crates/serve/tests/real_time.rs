@@ -43,6 +43,7 @@ impl<D: Decide> Flow<D> {
             cwnd_limited: true,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         };
         self.pilot.on_ack(&ack, &self.rtt);

@@ -160,7 +160,7 @@ impl<C: Controller> Simulation<C> {
             PipeEnd::Echo => flow.on_echo(&mut self.network, packet),
             PipeEnd::Link => flow.forward(&mut self.network, packet),
             PipeEnd::Receiver => flow.receive(&mut self.network, packet),
-            PipeEnd::Sender => flow.on_ack(&mut self.network, packet.number),
+            PipeEnd::Sender => flow.on_ack(&mut self.network, &packet),
         }
     }
 

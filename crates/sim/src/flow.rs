@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::link::Offer;
 use crate::monitor::Interval;
 use crate::network::Network;
-use crate::packet::Packet;
+use crate::packet::{Packet, time_stamp};
 use crate::queue::Packet as _;
 use crate::receiver::{AckState, Completion, Reassembly, is_before};
 use crate::route::Route;
@@ -378,13 +378,13 @@ impl<C: Controller> Flow<C> {
         let bunch = self.ack_config.aggregate_ns;
         let leaves = if bunch > 0 { network.now.div_ceil(bunch) * bunch } else { network.now };
         let delay = self.route.ack.delay + self.varying_return_delay(network, leaves);
-        network.push(self.route.ack.pipe, leaves + delay, Packet::ack(self.index, covers));
+        network.push(self.route.ack.pipe, leaves + delay, Packet::ack(self.index, covers, network.now));
     }
 
     /// An acknowledgement reached the sender.
-    pub(crate) fn on_ack(&mut self, network: &mut Network, covers: u32) {
-        let mut batch = AckBatch::default();
-        while let Some(arrival) = self.acks.consume(covers) {
+    pub(crate) fn on_ack(&mut self, network: &mut Network, ack: &Packet) {
+        let mut batch = AckBatch::stamped(ack.stamped());
+        while let Some(arrival) = self.acks.consume(ack.number) {
             self.sender.ack_packet(network.now, arrival.number, arrival.marked, &mut batch);
         }
         self.finish_ack(network, &batch);
@@ -394,7 +394,9 @@ impl<C: Controller> Flow<C> {
     #[inline]
     pub(crate) fn on_echo(&mut self, network: &mut Network, packet: Packet) {
         self.count_arrival(packet.number);
-        let mut batch = AckBatch::default();
+        let left = network.now.saturating_sub(self.route.ack.delay);
+        let varying = self.varying_return_delay(network, left);
+        let mut batch = AckBatch::stamped(time_stamp(left.saturating_sub(varying)));
         self.sender.ack_packet(network.now, packet.number, packet.is_marked(), &mut batch);
         self.finish_ack(network, &batch);
     }

@@ -1,11 +1,28 @@
 //! What travels through the network.
 
-use astraea_cc::Nanos;
+use astraea_cc::{MILLISECOND, Nanos};
 
 use crate::queue;
 
 /// Bytes of IPv4 and TCP headers with the timestamp option: wire size = payload + `HEADER`.
 pub const HEADER: u32 = 52;
+
+/// Time stamps tick in milliseconds, as Linux's do.
+const TICK: Nanos = MILLISECOND;
+
+fn ticks(now: Nanos) -> u32 {
+    (now / TICK) as u32
+}
+
+fn shown(ticks: u32) -> Nanos {
+    Nanos::from(ticks) * TICK
+}
+
+/// What a time stamp says that is made `now`, in ns.
+#[inline]
+pub(crate) fn time_stamp(now: Nanos) -> Nanos {
+    shown(ticks(now))
+}
 
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +33,7 @@ pub struct Packet {
     pub(crate) flow: u32,
     /// Data: packet number, unique per transmission. Acknowledgement: how many arrivals it covers.
     pub(crate) number: u32,
-    /// Data: index of the segment of the byte stream that it carries.
+    /// Data: index of the segment of the byte stream that it carries. Acknowledgement: its time stamp in ticks.
     pub(crate) segment: u32,
     /// Payload bytes.
     pub(crate) payload: u16,
@@ -37,10 +54,16 @@ impl Packet {
         Self { enqueued_at: 0, flow, number, segment, payload, hop: 0, flags }
     }
 
-    /// An acknowledgement of everything up to the `covers`-th arrival at the receiver.
+    /// An acknowledgement of everything up to the `covers`-th arrival at the receiver, which sends it `now`.
     #[inline]
-    pub(crate) fn ack(flow: u32, covers: u32) -> Self {
-        Self { enqueued_at: 0, flow, number: covers, segment: 0, payload: 0, hop: 0, flags: Self::ACK }
+    pub(crate) fn ack(flow: u32, covers: u32, now: Nanos) -> Self {
+        Self { enqueued_at: 0, flow, number: covers, segment: ticks(now), payload: 0, hop: 0, flags: Self::ACK }
+    }
+
+    /// When the receiver sent this acknowledgement, in ns, as its clock shows it.
+    #[inline]
+    pub(crate) fn stamped(&self) -> Nanos {
+        shown(self.segment)
     }
 
     /// Whether this is an acknowledgement.

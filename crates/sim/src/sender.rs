@@ -69,9 +69,16 @@ pub(crate) struct AckBatch {
     acked: u64,
     ce_marked: u64,
     newest: Option<u64>,
+    stamped: Nanos,
 }
 
 impl AckBatch {
+    /// Of an acknowledgement with this time stamp.
+    #[inline]
+    pub(crate) fn stamped(stamped: Nanos) -> Self {
+        Self { stamped, ..Self::default() }
+    }
+
     /// Whether nothing was acknowledged that had not been before.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -336,6 +343,7 @@ impl<C: Controller> Sender<C> {
             cwnd_limited: self.cwnd_limited,
             in_recovery: self.in_recovery,
             hole_open: self.board.base() < self.acked_end,
+            stamped: Some(batch.stamped),
             ce_marked: batch.ce_marked,
         };
         self.cwnd_limited = false;

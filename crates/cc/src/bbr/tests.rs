@@ -41,6 +41,7 @@ impl Path {
             cwnd_limited: true,
             in_recovery: false,
             hole_open: false,
+            stamped: None,
             ce_marked: 0,
         }
     }

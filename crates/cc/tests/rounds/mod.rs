@@ -178,6 +178,7 @@ impl<C: Controller> Rounds<C> {
                 cwnd_limited: !half_used,
                 in_recovery: self.in_recovery,
                 hole_open: false,
+                stamped: None,
                 ce_marked: 0,
             };
             self.controller.on_ack(&ack, &self.rtt);

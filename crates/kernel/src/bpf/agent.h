@@ -7,6 +7,7 @@
 #include "network.h"
 #include "startup.h"
 #include "state.h"
+#include "way_back.h"
 
 #define PACKET (1ull << 20)		/* a window of one packet */
 #define INITIAL_WINDOW (10 * PACKET)
@@ -68,18 +69,32 @@ noinline u64 enough_delay(const struct policy *p, const struct agent *a, u64 srt
 	return max(part_of(wanted_delay(&p->rules, rate), p->rules.early), 1ull);
 }
 
-/* A sample of the round-trip time, or 0 for what was sent before the last timeout. A function that the verifier reads once. */
-noinline u64 fresh(const struct agent *a, u64 now, u64 rtt)
+/*
+ * A sample of the round-trip time without the queue on the way back, or 0 for what was sent before the last timeout. A function
+ * that the verifier reads once.
+ */
+noinline u64 sample_of(struct agent *a, const struct policy *p, u64 now, u64 rtt, u64 stamped)
 {
-	return a && less(now, rtt) >= a->timed_out ? rtt : 0;
+	u64 back;
+
+	if (!a || !p)
+		return 0;
+	back = p->form == FORM_GUIDED ? way_back_queue(&a->way_back, now, stamped) : 0;
+	return rtt && less(now, rtt) >= a->timed_out ? max(less(rtt, back), 1ull) : 0;
+}
+
+/* What an acknowledgement tells of the path, whoever drives the flow. */
+static inline void agent_measure(struct agent *a, const struct policy *p, struct ack *ack)
+{
+	ack->rtt = sample_of(a, p, ack->now, ack->rtt, ack->stamped);
+	monitor_on_ack(&a->monitor, ack);
+	if (ack->rtt)
+		guide_on_sample(&a->guide, ack->now, ack->rtt);
 }
 
 static inline void agent_on_ack(struct agent *a, const struct policy *p, struct ack *ack)
 {
-	ack->rtt = fresh(a, ack->now, ack->rtt);
-	monitor_on_ack(&a->monitor, ack);
-	if (ack->rtt)
-		guide_on_sample(&a->guide, ack->now, ack->rtt);
+	agent_measure(a, p, ack);
 	if (a->startup.running) {
 		enum startup_exit exit;
 
@@ -197,6 +212,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		return 0;
 	a->used = is_used(a);
 	monitor_close(&a->monitor, now, &period);
+	way_back_end_period(&a->way_back);
 	a->length = period.length;
 	if (period.rtt_min)
 		a->last_rtt = period.rtt_min;
@@ -206,7 +222,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 	else if (a->last_rtt)
 		push_backlog(p, a);
 	if (a->startup.running && p->form == FORM_GUIDED)
-		hold = guide_arrives(&a->guide, &p->rules, period.rtt_min, a->window);
+		hold = guide_arrives(&a->guide, &p->rules, period.rtt_min, a->way_back.standing, a->window);
 	if (hold) {
 		a->startup.running = 0;
 		verdict = VERDICT_HOLD;
@@ -217,6 +233,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		ended.length = period.length;
 		ended.low = period.rtt_min;
 		ended.srtt = a->monitor.srtt;
+		ended.back = a->way_back.standing;
 		ended.window = a->window;
 		ended.used = a->used;
 		verdict = guide_end_period(p, a, &ended, &hold);
@@ -269,7 +286,7 @@ static inline u64 agent_pacing(const struct agent *a, const struct policy *p)
 {
 	/* In quarters. After an outage the average remembers the packet that waited through it. */
 	u64 gain = a->startup.running ? 8 : p->form == FORM_GUIDED && is_competing(a) ? 5 : 4;
-	u64 srtt = a->last_rtt ? min(a->monitor.srtt, 2 * a->last_rtt) : a->monitor.srtt;
+	u64 srtt = a->last_rtt ? min(a->monitor.srtt, 2 * (a->last_rtt + a->way_back.standing)) : a->monitor.srtt;
 
 	if (!srtt)
 		return 0;

@@ -16,6 +16,7 @@ struct ended {
 	u64 length;
 	u64 low;
 	u64 srtt;
+	u64 back;	/* queue on the way back, which is in srtt but neither in low nor in the base */
 	u64 window;
 	u64 used;	/* whether the window was */
 };
@@ -28,7 +29,7 @@ static inline u64 part_of(u64 x, s64 share)
 static inline void drain_begin(struct drain *d, const struct rules *r, enum cause cause, const struct ended *e,
 			       const struct signals *s, u64 base)
 {
-	u64 product = backlog_of(s, base), back = product, held = product, least = part_of(e->window, 6710886); /* .4 */
+	u64 product = backlog_of(s, base + e->back), back = product, held = product, least = part_of(e->window, 6710886); /* .4 */
 	u64 margin = min(part_of(min(s->queue, 64 * SECOND), r->drain_margin), base / 2);
 
 	if (cause == CAUSE_RISE || cause == CAUSE_TICK)

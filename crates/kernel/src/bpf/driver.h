@@ -149,8 +149,8 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 	r->length = a->length;
 	r->acked = a->monitor.acked;
 	r->lost = a->monitor.lost;
-	r->rtt_min = a->last_rtt;
-	r->rtt_mean = a->last_rtt + a->signals.spread;
+	r->rtt_min = a->last_rtt + a->way_back.standing;
+	r->rtt_mean = r->rtt_min + a->signals.spread;
 	r->srtt = a->monitor.srtt;
 	r->base = a->guide.base;
 	r->window = a->window;
@@ -276,9 +276,7 @@ static inline void drive(struct sock *sk, struct tcp_sock *tp, struct flow *f, c
 	if (f->reason) {
 		/* Measuring goes on, for when the policy comes back. */
 		a->monitor.lost += lost;
-		monitor_on_ack(&a->monitor, ack);
-		if (ack->rtt)
-			guide_on_sample(&a->guide, ack->now, ack->rtt);
+		agent_measure(a, p, ack);
 	} else {
 		if (lost)
 			agent_on_loss(a, p, lost, ack->in_flight);

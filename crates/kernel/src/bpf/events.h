@@ -19,6 +19,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 		ack.now = e->now;
 		ack.rtt = e->rtt;
 		ack.srtt = e->srtt;
+		ack.stamped = e->stamped;
 		ack.acked = e->acked;
 		ack.in_flight = e->in_flight;
 		ack.used = e->used;

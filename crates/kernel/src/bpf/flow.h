@@ -203,6 +203,17 @@ struct paper {
 	__u64 latency_min;
 };
 
+/* How long acknowledgements take to come, beyond the shortest time: crates/policy/src/agent/way_back.rs. */
+struct way_back {
+	__u64 arrived;		/* the first one; 0: there was none */
+	__u64 began;		/* when the receiver sent it */
+	__s64 shortest;		/* clocks' difference included */
+	__u64 looked;
+	__u64 least;		/* shortest queue of the period */
+	__u64 seen;		/* whether there was an acknowledgement in it */
+	__u64 standing;		/* shortest queue of the last period with one */
+};
+
 struct agent {
 	__u64 window;
 	__u64 last_rtt;
@@ -215,6 +226,7 @@ struct agent {
 	struct signals signals;
 	struct monitor monitor;
 	struct startup startup;
+	struct way_back way_back;
 	struct guide guide;
 	struct paper paper;
 	__s32 state[STATE];
@@ -227,6 +239,7 @@ struct ack {
 	__u64 now;
 	__u64 rtt;		/* 0: no sample */
 	__u64 srtt;
+	__u64 stamped;		/* when the receiver sent it, by its clock; 0: not known */
 	__u32 acked;
 	__u32 in_flight;	/* after it */
 	__u32 used;		/* in flight before it */

@@ -163,13 +163,13 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
  * A newcomer's window once the base is known, 0 for as it is: no more than the others have, and after a drain (`drained`)
  * among few no less.
  */
-noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window, bool drained)
+noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 window, u64 back, bool drained)
 {
 	u64 share;
 
 	if (!g || !r)
 		return 0;
-	share = newcomer_share(&g->newcomer, r, g->base);
+	share = newcomer_share(&g->newcomer, r, g->base, back);
 	if (!share)
 		return 0;
 	if (share < window)
@@ -177,7 +177,7 @@ noinline u64 guide_fit_in(const struct guide *g, const struct rules *r, u64 wind
 	/* What was judged a rise that emptied the queue left the base as it was. */
 	if (!drained || window <= r->modest || !drain_emptied_short(&g->drain, r, g->base))
 		return 0;
-	return newcomer_raised(&g->newcomer, r, g->base, window);
+	return newcomer_raised(&g->newcomer, r, g->base, back, window);
 }
 
 /* Whether the base round-trip time has fallen since the last period ended, by more than noise. */
@@ -193,9 +193,9 @@ static inline bool guide_base_fell(struct guide *g)
  * A period of slow start has ended with this smallest round-trip time. Returns the window with which slow start ends, 0 if it
  * does not: the others have drained and had less.
  */
-static inline u64 guide_arrives(struct guide *g, const struct rules *r, u64 low, u64 window)
+static inline u64 guide_arrives(struct guide *g, const struct rules *r, u64 low, u64 back, u64 window)
 {
-	u64 lowered = guide_base_fell(g) ? guide_fit_in(g, r, window, false) : 0;
+	u64 lowered = guide_base_fell(g) ? guide_fit_in(g, r, window, back, false) : 0;
 
 	if (!lowered)
 		newcomer_arrives(&g->newcomer, r, low, window);
@@ -216,7 +216,7 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 	verdict = guide_judge(g, r, e->now, hold);
 	if (verdict != VERDICT_FOLLOW)
 		return verdict;
-	fitted = guide_fit_in(g, r, e->window, true);
+	fitted = guide_fit_in(g, r, e->window, e->back, true);
 	if (fitted) {
 		*hold = fitted;
 		return VERDICT_HOLD;
@@ -260,7 +260,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	switch (g->mode) {
 	case MODE_FOLLOW:
 		/* Others have drained while this flow did not: it knows as much as they do. */
-		lowered = fell ? guide_fit_in(g, r, e->window, false) : 0;
+		lowered = fell ? guide_fit_in(g, r, e->window, e->back, false) : 0;
 		if (!lowered)
 			return guide_follow(g, r, e, s, rise, hold);
 		*hold = lowered;

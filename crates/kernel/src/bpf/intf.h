@@ -270,6 +270,7 @@ struct probe {
 	__u64 clock;		/* of PROBE_BEGIN */
 	__u64 rtt;
 	__u64 srtt;
+	__u64 stamped;
 	__u64 value;
 	__u32 kind;
 	__u32 acked;

@@ -38,7 +38,7 @@ noinline u64 leap_window(const struct leap *l, const struct guide *g, const stru
 	if (!l || !g || !r || !s || !e)
 		return 0;
 	queue = l->queue;
-	fair = max(resting_window(r, g->base, max(queue, SHORTEST_QUEUE)), 1ull);
+	fair = max(resting_window(r, g->base + e->back, max(queue, SHORTEST_QUEUE)), 1ull);
 	/* Among many flows a queue of so short a time is no word of theirs. */
 	stride = newcomer_is_young(&g->newcomer, r, e->now) && fair > r->modest ? &r->leap_young : &r->leap_old;
 	/* A queue that is far longer than flows of the kind leave is no word of theirs. */

@@ -46,35 +46,35 @@ static inline void newcomer_end_period(struct newcomer *n, const struct rules *r
 		mean_add(&n->since, low);
 }
 
-/* The window with which the law rests at this round-trip time, 0 if there is no queue in it. */
-static inline u64 newcomer_window(const struct rules *r, u64 base, u64 rtt)
+/* The window with which the law rests at this round-trip time, with this queue on the way back; 0 if there is no other. */
+static inline u64 newcomer_window(const struct rules *r, u64 base, u64 back, u64 rtt)
 {
 	u64 queue = less(rtt, base);
 
-	return queue < SHORTEST_QUEUE ? 0 : resting_window(r, base, queue);
+	return queue < SHORTEST_QUEUE ? 0 : resting_window(r, base + back, queue);
 }
 
 /* The window that the others had at this base round-trip time, 0 if it is not known. */
-static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base)
+static inline u64 newcomer_share(const struct newcomer *n, const struct rules *r, u64 base, u64 back)
 {
 	u64 found;
 
 	if (!n->found.count)
 		return 0;
 	found = mean_get(&n->found);
-	return newcomer_window(r, base, n->since.count ? min(found, mean_get(&n->since)) : found);
+	return newcomer_window(r, base, back, n->since.count ? min(found, mean_get(&n->since)) : found);
 }
 
 /*
  * The window that one of this size is raised to among few, 0 if it is not: by the shortest queue that was found, or where it
  * is none by the longest, if it says as much as that.
  */
-static inline u64 newcomer_raised(const struct newcomer *n, const struct rules *r, u64 base, u64 window)
+static inline u64 newcomer_raised(const struct newcomer *n, const struct rules *r, u64 base, u64 back, u64 window)
 {
-	u64 limit = part_of(window, r->newcomer_most), had = newcomer_window(r, base, n->least);
+	u64 limit = part_of(window, r->newcomer_most), had = newcomer_window(r, base, back, n->least);
 
 	if (!had) {
-		had = newcomer_window(r, base, n->most);
+		had = newcomer_window(r, base, back, n->most);
 		if (had < limit)
 			return 0;
 	}

@@ -31,7 +31,12 @@ struct sock {
 	u32 sk_pacing_status;
 };
 
+struct tcp_options_received {
+	u32 rcv_tsval;
+};
+
 struct tcp_sock {
+	struct tcp_options_received rx_opt;
 	u32 snd_cwnd;
 	u32 snd_cwnd_clamp;
 	u32 snd_wnd;

@@ -75,8 +75,8 @@ impl Drain {
 
     /// A drain that begins with the end of a period, for a base round-trip time in ns.
     pub(super) fn new(rules: &Rules, cause: Cause, ended: &Ended, signals: &Signals, base: Nanos) -> Self {
-        let Ended { now, length, srtt, window, .. } = *ended;
-        let product = signals.rate * base as f64 / 1e9;
+        let Ended { now, length, srtt, back: way_back, window, .. } = *ended;
+        let product = signals.rate * (base + way_back) as f64 / 1e9;
         let back = match cause {
             // Room for the wanted backlog: the queue has just grown by more than that, or others drain too.
             Cause::Rise | Cause::Tick => (product + rules.wanted(signals.rate)).min(window),
@@ -197,7 +197,13 @@ mod tests {
 
     /// A drain that begins at 1 s with a window of 100 packets, 10 ms of queue and 50 ms of round trip.
     fn drain(cause: Cause, rate: f64) -> Drain {
-        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt: ms(50.0), window: 100.0, used: true };
+        with_back(cause, rate, 0.0)
+    }
+
+    /// The same with a queue of so many ms on the way back.
+    fn with_back(cause: Cause, rate: f64, back: f64) -> Drain {
+        let (srtt, back) = (ms(50.0 + back), ms(back));
+        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt, back, window: 100.0, used: true };
         Drain::new(&Rules::default(), cause, &ended, &signals(rate, 10.0), ms(BASE))
     }
 
@@ -217,6 +223,7 @@ mod tests {
         close(clock.hold, 0.98 * 75.0);
         close(clock.back, 80.0);
         close(drain(Cause::Test, 2000.0).hold, 80.0);
+        close(with_back(Cause::Test, 1000.0, 40.0).hold, 80.0); // what waits on the way back is in flight too
         let doubt = drain(Cause::Doubt, 2000.0);
         close(doubt.hold, 50.0);
         close(doubt.back, 100.0);

@@ -76,6 +76,8 @@ pub(super) struct Ended {
     pub(super) low: Option<Nanos>,
     /// Smoothed round-trip time.
     pub(super) srtt: Nanos,
+    /// The queue in ns on the way back, which is in `srtt` but neither in `low` nor in the base.
+    pub(super) back: Nanos,
     /// Window in packets.
     pub(super) window: f64,
     /// Whether it was used.
@@ -141,8 +143,8 @@ impl Guide {
 
     /// A period of slow start has ended with this smallest round-trip time. Returns the window in packets with which slow
     /// start ends, if the others have drained and had less than this flow.
-    pub(super) fn arrives(&mut self, low: Option<Nanos>, window: f64) -> Option<f64> {
-        let lowered = if self.base_fell() { self.fit_in(window, false) } else { None };
+    pub(super) fn arrives(&mut self, low: Option<Nanos>, back: Nanos, window: f64) -> Option<f64> {
+        let lowered = if self.base_fell() { self.fit_in(window, back, false) } else { None };
         if lowered.is_none() {
             self.newcomer.arrives(&self.rules, low, window);
         }
@@ -157,7 +159,7 @@ impl Guide {
 
     /// A period has ended with these signals.
     pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
-        let Ended { now, length, low, srtt, window, used } = *ended;
+        let Ended { now, length, low, srtt, back, window, used } = *ended;
         let seconds = length as f64 / 1e9;
         self.room = (0.25e9 * self.rules.wanted_delay(signals.rate)) as Nanos;
         let fell = self.base_fell();
@@ -181,7 +183,7 @@ impl Guide {
         self.tick.end_period(now);
         match &mut self.mode {
             // Others have drained while this flow did not: it knows as much as they do.
-            Mode::Follow => match fell.then(|| self.fit_in(window, false)).flatten() {
+            Mode::Follow => match fell.then(|| self.fit_in(window, back, false)).flatten() {
                 Some(lowered) => Verdict::Hold(lowered),
                 None => self.follow(ended, signals, rise),
             },
@@ -278,7 +280,7 @@ impl Guide {
         let averaged = std::mem::take(&mut self.leap);
         self.drained = ended.now;
         match self.judge(ended.now) {
-            Verdict::Follow => match self.fit_in(ended.window, few) {
+            Verdict::Follow => match self.fit_in(ended.window, ended.back, few) {
                 Some(window) => Verdict::Hold(window),
                 None if together => self.leap(averaged, ended, signals),
                 None => Verdict::Follow,
@@ -328,13 +330,13 @@ impl Guide {
 
     /// A newcomer's window once the base is known, if it is to be another: no more than the others have, and among `few` no
     /// less.
-    fn fit_in(&self, window: f64, few: bool) -> Option<f64> {
+    fn fit_in(&self, window: f64, back: Nanos, few: bool) -> Option<f64> {
         let rules = &self.rules;
-        let share = self.newcomer.share(rules, self.base)?;
+        let share = self.newcomer.share(rules, self.base, back)?;
         if share < window {
             return Some(share.max(rules.newcomer_least * window));
         }
-        if few && window > rules.modest { self.newcomer.raised(rules, self.base, window) } else { None }
+        if few && window > rules.modest { self.newcomer.raised(rules, self.base, back, window) } else { None }
     }
 
     /// What a drain says that did not empty the queue: perhaps that there was none.

@@ -46,7 +46,7 @@ impl Leap {
         signals: &Signals,
     ) -> Option<f64> {
         let leap = &rules.leap;
-        let fair = rules.resting_window(base as f64 / 1e9, self.queue.max(Rules::SHORTEST_QUEUE));
+        let fair = rules.resting_window((base + ended.back) as f64 / 1e9, self.queue.max(Rules::SHORTEST_QUEUE));
         let stride = if young && fair > rules.modest { &leap.young } else { &leap.old };
         let least = (stride.least as f64 / 1e9).max(Self::LEAST * ended.srtt as f64 / 1e9);
         // A queue that is far longer than flows of the kind leave is no word of theirs.
@@ -76,13 +76,13 @@ mod tests {
     }
 
     fn to(leap: Leap, signals: &Signals, srtt: f64, window: f64) -> Option<f64> {
-        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), window, used: true };
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(srtt), back: 0, window, used: true };
         leap.window(&Rules::default(), BASE, false, &ended, signals)
     }
 
     /// Where a flow leaps to that has just left slow start, with 50 ms of round trip.
     fn young(leap: Leap, queue: f64, window: f64) -> Option<f64> {
-        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(50.0), window, used: true };
+        let ended = Ended { now: 0, length: ms(30.0), low: None, srtt: ms(50.0), back: 0, window, used: true };
         leap.window(&Rules::default(), BASE, true, &ended, &signals(2000.0, queue))
     }
 
@@ -128,6 +128,18 @@ mod tests {
         assert_eq!((at(0.29), at(-0.29)), (None, None));
         close(at(-3.0).unwrap(), -2.8);
         close(at(3.0).unwrap(), 2.3);
+    }
+
+    #[test]
+    fn what_waits_on_the_way_back_is_in_flight_too() {
+        let now = signals(2000.0, 4.0);
+        let leaps = |back: f64, window: f64| {
+            let (srtt, back) = (ms(50.0 + back), ms(back));
+            let ended = Ended { now: 0, length: ms(30.0), low: None, srtt, back, window, used: true };
+            averaged(20).window(&Rules::default(), BASE, false, &ended, &now)
+        };
+        // 40 and 4 ms, and as much again.
+        close(leaps(44.0, 600.0).unwrap() / leaps(0.0, 300.0).unwrap(), 2.0);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tick;
+mod way_back;
 
 use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, SECOND, Signal};
 
@@ -32,6 +33,7 @@ use law::Law;
 use monitor::Monitor;
 pub use rules::{DrainRules, LeapRules, NeighbourRules, Rules, Stride};
 use startup::{Exit, Startup};
+use way_back::WayBack;
 
 /// The law's step at these signals, as a relative change of the window per round trip, for a flow that remembers
 /// nothing: on a path that keeps showing no queue it grows with time (see [`Rules::hurry`]).
@@ -140,6 +142,7 @@ pub struct Agent {
     base: Nanos,
     /// Whether the window was used in the last closed period.
     used: bool,
+    way_back: WayBack,
     guide: Option<Guide>,
     state: State,
 }
@@ -184,6 +187,7 @@ impl Agent {
             timed_out: 0,
             base: Nanos::MAX,
             used: true,
+            way_back: WayBack::default(),
             guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
             state: match config.form {
                 Form::Paper => State::Paper(LocalState::default()),
@@ -249,6 +253,7 @@ impl Agent {
 
     fn close_period(&mut self, now: Nanos) -> bool {
         let period = self.monitor.close(now);
+        self.way_back.end_period();
         self.used = !period.app_limited || period.in_flight as f64 + self.mss >= Self::USED * self.cwnd;
         self.measurement = self.monitor.measurement(&period, self.cwnd, self.pacing_rate().unwrap_or(0.0));
         if let Some(low) = period.rtt_min {
@@ -269,7 +274,7 @@ impl Agent {
         let silent = self.is_silent(now);
         let Some(guide) = &mut self.guide else { return known && !starting };
         if starting {
-            if let Some(window) = guide.arrives(period.rtt_min, self.cwnd / self.mss) {
+            if let Some(window) = guide.arrives(period.rtt_min, self.way_back.standing(), self.cwnd / self.mss) {
                 self.startup.stop();
                 self.set_window(window * self.mss);
             }
@@ -283,6 +288,7 @@ impl Agent {
             length: period.length,
             low: period.rtt_min,
             srtt: self.monitor.srtt(),
+            back: self.way_back.standing(),
             window: self.cwnd / self.mss,
             used: self.used,
         };
@@ -353,18 +359,13 @@ impl Controller for Agent {
     }
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        let stale = ack.rtt.is_some_and(|sample| ack.now.saturating_sub(sample) < self.timed_out);
-        // Copied only then: this is every packet's way.
-        let without_sample;
-        let ack = if stale {
-            without_sample = Ack { rtt: None, ..*ack };
-            &without_sample
-        } else {
-            ack
-        };
+        let back = if self.guide.is_some() { self.way_back.queue(ack) } else { 0 };
+        let fresh = |sample: &Nanos| ack.now.saturating_sub(*sample) >= self.timed_out;
+        // The round trip as it would be without a queue on the way back.
+        let sample = ack.rtt.filter(fresh).map(|sample| sample.saturating_sub(back).max(1));
         self.heard = ack.now;
-        self.monitor.on_ack(ack, rtt.smoothed());
-        if let Some(sample) = ack.rtt {
+        self.monitor.on_ack(ack, sample, rtt.smoothed());
+        if let Some(sample) = sample {
             self.base = self.base.min(sample);
             if let Some(guide) = &mut self.guide {
                 guide.on_sample(ack.now, sample);
@@ -380,8 +381,8 @@ impl Controller for Agent {
                 let rate = self.cwnd / self.mss / seconds;
                 self.startup.enough = (rules.early * rules.wanted_delay(rate) * 1e9) as Nanos;
             }
-            if let Some(exit) = self.startup.on_ack(ack, rtt.min()) {
-                self.leave_startup(exit, ack.rtt);
+            if let Some(exit) = self.startup.on_ack(ack, sample, rtt.min()) {
+                self.leave_startup(exit, sample);
             } else if self.cwnd >= self.cap {
                 self.startup.stop();
             }
@@ -452,7 +453,7 @@ impl Controller for Agent {
             1.0
         };
         // After an outage the average remembers the packet that waited through it: what comes back now tells more.
-        let latest = if self.last_rtt > 0 { 2 * self.last_rtt } else { Nanos::MAX };
+        let latest = if self.last_rtt > 0 { 2 * (self.last_rtt + self.way_back.standing()) } else { Nanos::MAX };
         let srtt = self.monitor.srtt().min(latest);
         (srtt > 0).then(|| gain * self.cwnd * 8e9 / srtt as f64)
     }

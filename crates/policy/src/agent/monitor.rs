@@ -93,14 +93,15 @@ impl Monitor {
         self.closed = 1;
     }
 
-    pub(super) fn on_ack(&mut self, ack: &Ack, srtt: Nanos) {
+    /// Takes an acknowledgement, with its sample of the round-trip time if that tells something of the path.
+    pub(super) fn on_ack(&mut self, ack: &Ack, sample: Option<Nanos>, srtt: Nanos) {
         self.acked += ack.acked;
         self.in_flight = ack.in_flight;
         self.before_ack = ack.in_flight + ack.acked;
         self.most = self.most.max(self.before_ack);
         self.app_limited |= ack.rate.app_limited;
         self.srtt = srtt;
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = sample {
             self.rtt_sum += rtt;
             self.rtt_count += 1;
             self.rtt_min = self.rtt_min.min(rtt);
@@ -244,9 +245,9 @@ mod tests {
         /// A period of 30 ms in which so many packets were acknowledged, each after `rtts` in ms, and lost.
         fn period(&mut self, acked: u64, lost: u64, rtts: &[f64]) -> Period {
             self.now += ms(30.0);
-            self.monitor.on_ack(&ack(self.now, acked, None), self.srtt);
+            self.monitor.on_ack(&ack(self.now, acked, None), None, self.srtt);
             for rtt in rtts {
-                self.monitor.on_ack(&ack(self.now, 0, Some(ms(*rtt))), self.srtt);
+                self.monitor.on_ack(&ack(self.now, 0, None), Some(ms(*rtt)), self.srtt);
             }
             self.monitor.on_loss(1000 * lost, 0);
             self.monitor.close(self.now)

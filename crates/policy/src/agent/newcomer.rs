@@ -56,19 +56,19 @@ impl Newcomer {
 
     /// The window in packets that the others had at this base round-trip time (ns), if it is known: where the law rests
     /// at the queue that they kept. A queue that passed is not theirs: the shorter of both means counts.
-    pub(super) fn share(&self, rules: &Rules, base: Nanos) -> Option<f64> {
+    pub(super) fn share(&self, rules: &Rules, base: Nanos, back: Nanos) -> Option<f64> {
         let found = self.found.get()?;
-        Self::window(rules, base, self.since.get().map_or(found, |since| found.min(since)))
+        Self::window(rules, base, back, self.since.get().map_or(found, |since| found.min(since)))
     }
 
     /// The window in packets that one of this size is raised to among few, if it is.
     ///
     /// By the shortest queue that was found, in which the flow's own first packets count least: perhaps more than the others
     /// had. Where it is none the longest counts, perhaps less than they had, if it says so much that nothing else matters.
-    pub(super) fn raised(&self, rules: &Rules, base: Nanos, window: f64) -> Option<f64> {
+    pub(super) fn raised(&self, rules: &Rules, base: Nanos, back: Nanos, window: f64) -> Option<f64> {
         let (shortest, longest) = self.range?;
         let limit = rules.newcomer_most * window;
-        let at = |rtt| Self::window(rules, base, rtt);
+        let at = |rtt| Self::window(rules, base, back, rtt);
         let had = at(shortest).or_else(|| at(longest).filter(|had| *had >= limit))?;
         (had > window).then(|| had.min(limit))
     }
@@ -78,10 +78,10 @@ impl Newcomer {
         self.settled.is_some_and(|settled| now - settled < rules.leap.youth)
     }
 
-    /// The window in packets with which the law rests at this round-trip time.
-    fn window(rules: &Rules, base: Nanos, rtt: Nanos) -> Option<f64> {
+    /// The window in packets with which the law rests at this round-trip time, with this queue on the way back.
+    fn window(rules: &Rules, base: Nanos, back: Nanos, rtt: Nanos) -> Option<f64> {
         let queue = rtt.checked_sub(base)? as f64 / 1e9;
-        (queue >= Rules::SHORTEST_QUEUE).then(|| rules.resting_window(base as f64 / 1e9, queue))
+        (queue >= Rules::SHORTEST_QUEUE).then(|| rules.resting_window((base + back) as f64 / 1e9, queue))
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn share(newcomer: &Newcomer, base: f64) -> Option<f64> {
-        newcomer.share(&Rules::default(), ms(base))
+        newcomer.share(&Rules::default(), ms(base), 0)
     }
 
     #[test]
@@ -116,6 +116,9 @@ mod tests {
         let expected = 0.05 * Rules::REFERENCE * (0.01 * Rules::REFERENCE / 10.0).powf(-1.6);
         assert_eq!(expected.round(), 27.0);
         close(share(&newcomer(&[49.0, 51.0], &[90.0], &[60.0]), 40.0).unwrap(), expected);
+        // At the same rate three times as much is in flight with 100 ms of queue on the way back.
+        let far = newcomer(&[49.0, 51.0], &[], &[]).share(&Rules::default(), ms(40.0), ms(100.0));
+        close(far.unwrap(), 3.0 * expected);
         // In slow start, and a queue that passed.
         close(share(&newcomer(&[49.0, 51.0], &[90.0], &[]), 40.0).unwrap(), expected);
         close(share(&newcomer(&[90.0], &[], &[49.0, 51.0]), 40.0).unwrap(), expected);
@@ -130,19 +133,20 @@ mod tests {
     #[test]
     fn the_shortest_queue_that_was_found_says_what_a_flow_is_raised_to() {
         let raised =
-            |window| newcomer(&[52.0, 50.0, 51.0], &[49.0], &[60.0]).raised(&Rules::default(), ms(40.0), window);
+            |window| newcomer(&[52.0, 50.0, 51.0], &[49.0], &[60.0]).raised(&Rules::default(), ms(40.0), 0, window);
         // 27 packets.
         assert_eq!(raised(20.0), share(&newcomer(&[50.0], &[], &[60.0]), 40.0));
         assert_eq!((raised(5.0), raised(28.0)), (Some(15.0), None), "to three times the window at most");
-        assert_eq!(Newcomer::default().raised(&Rules::default(), ms(40.0), 5.0), None);
+        assert_eq!(Newcomer::default().raised(&Rules::default(), ms(40.0), 0, 5.0), None);
     }
 
     #[test]
     fn without_a_shortest_queue_the_longest_says_it_if_it_says_much() {
-        let raised = |window| newcomer(&[50.0, 40.4, 45.0], &[60.0], &[]).raised(&Rules::default(), ms(40.0), window);
+        let raised =
+            |window| newcomer(&[50.0, 40.4, 45.0], &[60.0], &[]).raised(&Rules::default(), ms(40.0), 0, window);
         assert_eq!((raised(8.9), raised(9.1)), (Some(3.0 * 8.9), None), "a third of 27 packets");
         let none = newcomer(&[40.4], &[], &[]);
-        assert_eq!(none.raised(&Rules::default(), ms(40.0), 1.0), None, "there may have been none");
+        assert_eq!(none.raised(&Rules::default(), ms(40.0), 0, 1.0), None, "there may have been none");
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
         let mut newcomer = newcomer(&[50.0], &[], &[50.0]);
         let mut after = |time: f64| {
             newcomer.end_period(&Rules::default(), ms(time), ms(50.0), None, false);
-            let raised = newcomer.raised(&Rules::default(), ms(40.0), 5.0);
+            let raised = newcomer.raised(&Rules::default(), ms(40.0), 0, 5.0);
             assert_eq!(raised.is_some(), share(&newcomer, 40.0).is_some());
             share(&newcomer, 40.0).is_some()
         };

@@ -24,6 +24,7 @@ pub(super) fn ack(now: Nanos, packets: u64, rtt: Option<Nanos>) -> Ack {
         cwnd_limited: true,
         in_recovery: false,
         hole_open: false,
+        stamped: None,
         ce_marked: 0,
     }
 }

@@ -247,6 +247,33 @@ fn what_was_measured_before_a_pause_is_not_averaged_with_what_comes_after() {
 }
 
 #[test]
+fn a_queue_on_the_way_back_is_left_out() {
+    for (form, expected) in [(Form::Guided, 42.0), (Form::Pure, 90.0)] {
+        let mut flow = Flow::of(form);
+        // The receiver's clock is an hour ahead. From 1.5 s on acknowledgements take 50 ms longer.
+        for step in 0..200_u64 {
+            let (sent, back) = (10.0 * step as f64, if step < 150 { 20.0 } else { 70.0 });
+            flow.now = ms(sent + 20.0 + back);
+            let sample = ms(20.0 + back);
+            flow.rtt.update(sample);
+            let stamped = Some(ms(3_600_000.0 + (sent + 20.0).floor()));
+            flow.agent.on_ack(&Ack { stamped, ..ack(flow.now, 1, Some(sample)) }, &flow.rtt);
+            if step % 3 == 2 {
+                flow.agent.end_period(flow.now);
+            }
+        }
+        assert_eq!(flow.agent.base_rtt(), ms(40.0));
+        let low = flow.agent.last_rtt as f64 / 1e6;
+        assert!((low - expected).abs() <= 2.0, "{form:?}: {low} ms");
+        assert!(flow.agent.is_starting() == (form == Form::Guided), "slow start takes it for no queue either");
+        // The pace is that of the whole round trip.
+        let pace = flow.agent.pacing_rate().unwrap() * flow.agent.srtt() as f64 / 8e9;
+        let gain = if form == Form::Guided { 2.0 } else { 1.0 };
+        close(pace, gain * flow.agent.window());
+    }
+}
+
+#[test]
 fn a_window_below_two_packets_is_paced() {
     let mut flow = Flow::of(Form::Guided);
     flow.ack(40.0);

@@ -49,6 +49,7 @@ impl Flow {
             length: ms(30.0),
             low: Some(ms(low)),
             srtt: ms(50.0),
+            back: 0,
             window: self.window,
             used: true,
         };
@@ -350,7 +351,7 @@ fn newcomer_that_found(rtt: f64, rise: f64) -> Flow {
     let mut flow = Flow::new();
     flow.now = ms(10_000.0);
     flow.guide.base = ms(rtt);
-    flow.guide.arrives(Some(ms(rtt)), 10.0);
+    flow.guide.arrives(Some(ms(rtt)), 0, 10.0);
     assert_eq!(flow.period(rtt), Verdict::Follow);
     let Verdict::Hold(_) = flow.period(rtt + rise) else { panic!("a drain") };
     flow
@@ -420,7 +421,7 @@ fn a_newcomer_goes_by_the_others_drains() {
     let after = |seconds: f64, low: f64| {
         let mut flow = Flow::new();
         flow.guide.base = ms(50.0);
-        flow.guide.arrives(Some(ms(50.0)), 10.0);
+        flow.guide.arrives(Some(ms(50.0)), 0, 10.0);
         flow.until(1000.0 * seconds, 50.0);
         flow.period(low)
     };
@@ -435,9 +436,9 @@ fn slow_start_ends_when_the_others_drain() {
     let after = |window: f64, low: f64| {
         let mut flow = Flow::new();
         flow.guide.base = ms(50.0);
-        assert_eq!(flow.guide.arrives(Some(ms(50.0)), 10.0), None);
+        assert_eq!(flow.guide.arrives(Some(ms(50.0)), 0, 10.0), None);
         flow.guide.on_sample(0, ms(low));
-        flow.guide.arrives(Some(ms(low)), window)
+        flow.guide.arrives(Some(ms(low)), 0, window)
     };
     close(after(100.0, BASE).expect("less"), others());
     assert_eq!(after(20.0, BASE), None, "they have more");
@@ -464,7 +465,7 @@ fn a_drain_that_shows_nothing_new_leaves_a_newcomer_alone() {
 #[test]
 fn after_a_timeout_a_newcomer_knows_nothing_of_the_time_before() {
     let mut flow = newcomer();
-    let share = |flow: &Flow| flow.guide.newcomer.share(&flow.guide.rules, ms(BASE));
+    let share = |flow: &Flow| flow.guide.newcomer.share(&flow.guide.rules, ms(BASE), 0);
     assert!(share(&flow).is_some());
     flow.guide.restart();
     flow.period(50.0);
