@@ -20,9 +20,9 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from astraea.errors import UserError
 
@@ -146,6 +146,14 @@ class _Flow:
         return self.reports[-min(self.period - self.confirmed, HISTORY) :]
 
 
+def _number(value: Any) -> float:
+    """What is to be a number as one, NaN if it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 @dataclass(frozen=True)
 class _Frame:
     kind: int
@@ -243,6 +251,11 @@ class Client:
 
     def note(self, flow: int, report: Report) -> None:
         """Report a period for which no decision is wanted."""
+        if not (0 <= _number(flow) <= 2**64 and flow == int(flow) < 2**64):
+            raise UserError(f"flow {flow!r}: expected a whole number from 0 to 2^64 - 1")
+        for name, value in asdict(report).items():
+            if not 0 <= _number(value) < math.inf:
+                raise UserError(f"flow {flow}: {name} of its report is {value!r}; expected a finite number, at least 0")
         self._flows.setdefault(flow, _Flow()).push(report)
 
     def end(self, flow: int) -> None:

@@ -203,6 +203,10 @@ def test_controller_in_python(astraea: Run, tmp_path: Path) -> None:
         (["run", "three-flows", "--set", "trails=3"], '--set trails: unknown key; did you mean "trials"?'),
         (["run", "three-flows", "--set", "duration=10s"], "three-flows.toml: flow.0.start: flow 2 of 3 never starts"),
         (["run", "three-flows", "--trace", "no.trace"], "--trace no.trace: no such trace file"),
+        (
+            ["run", "three-flows", "--set", "link.bottleneck.trace=no.trace"],
+            "--set link.bottleneck.trace=no.trace: no such trace file",
+        ),
         (["run", "multi-bottleneck", "--trace", "x"], 'no link "bottleneck"; expected --set link.link1.trace=FILE'),
         (["run", "three-flows", "--trials", "0"], "Invalid value for '--trials': "),
         (["run", "three-flows", "--trials", "99999999"], "Invalid value for '--trials': "),

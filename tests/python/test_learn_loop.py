@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -146,8 +147,12 @@ def test_other_settings_cannot_resume(tmp_path: Path) -> None:
     longer = training(tmp_path, config(run={"updates": 500}))
     longer.resume()
     assert longer.iteration == 1
-    for other in (config(seed=2), config(td3={"gamma": 0.8})):
-        with pytest.raises(UserError, match="other settings or another seed"):
+    gamma = config().td3.gamma
+    for other, said in (
+        (config(seed=2), "begun with seed = 1, not 2"),
+        (config(td3={"gamma": 0.8}), f"begun with td3.gamma = {gamma}, not 0.8"),
+    ):
+        with pytest.raises(UserError, match=re.escape(said)):
             training(tmp_path, other).resume()
 
 

@@ -160,7 +160,12 @@ def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not out.exists()
     assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0.001"]) == 0
     assert "holds a training already: --resume goes on with it" in error(capsys, path, "--out", out)
-    assert "other settings or another seed" in error(capsys, path, "--out", out, "--resume", "--seed", 9)
+    assert "was begun with seed = 1, not 9: see its config.toml" in error(
+        capsys, path, "--out", out, "--resume", "--seed", 9
+    )
+    copied = path.with_name("copied.toml")
+    copied.write_text(path.read_text())
+    assert 'was begun with name = "' in error(capsys, copied, "--out", out, "--resume").replace("'", '"')
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "policy.safetensors").write_bytes(b"somebody's")
     assert "holds a policy.safetensors of something else" in error(capsys, path, "--out", tmp_path / "foreign")

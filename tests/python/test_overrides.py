@@ -27,6 +27,7 @@ def test_values_are_toml_or_text() -> None:
         ("link.bottleneck.rate=5", '--set link.bottleneck.rate: missing unit in "5"; expected e.g. "100Mbps"'),
         ("link.bottleneck.delay.x=5", "--set link.bottleneck.delay: is not a table, it has no keys"),
         ("flow.5.count=5", "--set flow.5: no such entry; expected one of flow.0"),
+        ("flow.-1.count=5", "--set flow.-1: no such entry; expected one of flow.0"),
         ("flow.0=5", "--set flow.0: expected a key of it, e.g. flow.0.count"),
         ("a..b=5", '--set "a..b" has an empty part; expected e.g. "link.bottleneck.rate"'),
         ("trials=many", '--set trials: expected a valid integer, not "many"'),

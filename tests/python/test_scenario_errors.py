@@ -56,6 +56,12 @@ def complaint(directory: Path, text: str) -> str:
             "mine.toml: link.bottleneck: expected exactly one of rate, schedule and trace, not none",
         ),
         ('path = ["bottleneck"]', "", "mine.toml: flow.0.path: this key is required"),
+        ("count = 3", 'name = "1"', 'mine.toml: flow.0.name: "1" reads like a position; expected a name with a letter'),
+        (
+            'path = ["bottleneck"]',
+            'path = ["bottleneck"]\nname = "a"\n[[flow]]\nname = "a"\npath = ["bottleneck"]',
+            'mine.toml: flow.1.name: flow.0 has the name "a" too',
+        ),
         ('["bottleneck"]', "[]", "mine.toml: flow.0.path: expected at least one link"),
         ('["bottleneck"]', '["botleneck"]', 'mine.toml: flow.0.path: no link "botleneck"; did you mean "bottleneck"?'),
         ("count = 3", "count = 0", "mine.toml: flow.0.count: expected greater than or equal to 1, not 0"),

@@ -122,6 +122,19 @@ def test_python_client_and_what_its_rule_is(service: str) -> None:
             assert found.window == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_report_that_cannot_be_is_one_line(service: str) -> None:
+    with client(service) as asking:
+        for wrong in (math.nan, math.inf, -1.0):
+            with pytest.raises(
+                UserError, match=r"^flow 1: queue of its report is .*; expected a finite number, at least 0$"
+            ):
+                asking.decide(1, Report(rate=1000.0, queue=wrong, window=1e4, srtt=0.01))
+        for flow in (-1, 2**64, 1.5):
+            with pytest.raises(UserError, match=r"^flow .*: expected a whole number from 0 to 2\^64 - 1$"):
+                asking.decide(flow, varied(1))  # type: ignore[arg-type]
+        assert asking.decide(2**64 - 1, varied(1)).version is not None
+
+
 def test_flows_asked_for_together_and_one_by_one_agree(service: str) -> None:
     with client(service) as one, client(service) as together:
         for period in range(1, 8):

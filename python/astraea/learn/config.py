@@ -271,7 +271,10 @@ def _is_plain(value: Any) -> bool:
 def seed_of(directory: Path) -> int | None:
     """The seed of the training in a directory, None if there is none."""
     path = directory / RESOLVED
-    return load(path).seed if path.is_file() else None
+    try:
+        return load(path).seed if path.is_file() else None
+    except UserError as error:
+        raise UserError(f"{directory}/{error}") from None
 
 
 def _explain(error: ValidationError) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -263,8 +264,9 @@ class Training:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a `state`."""
-        if state["config"] != _course(self.config):
-            raise UserError(f"{self.directory}: was begun with other settings or another seed: see its config.toml")
+        begun, given = state["config"], _course(self.config)
+        if begun != given:
+            raise UserError(f"{self.directory}: was begun with {_difference(begun, given)}: see its config.toml")
         self.iteration, self.due = state["iteration"], state["due"]
         self.decisions, self.seconds = state["decisions"], state["seconds"]
         self.highest, self.stale = state["highest"], state["stale"]
@@ -285,6 +287,21 @@ def _course(config: Config) -> str:
     """
     own = None if config.reward is None else identity(config.reward)
     return to_toml(config.model_copy(update={"run": RunSettings(updates=1), "reward": own}))
+
+
+def _difference(begun: str, given: str) -> str:
+    """The first setting in which two configurations differ, and what it is in each."""
+    one, other = (_settings(tomllib.loads(text)) for text in (begun, given))
+    key = next((key for key in one | other if one.get(key) != other.get(key)), None)
+    return "other settings" if key is None else f"{key} = {one.get(key)!r}, not {other.get(key)!r}"
+
+
+def _settings(table: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """The values of a table by their dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        found |= _settings(value, f"{path}{key}.") if isinstance(value, dict) else {f"{path}{key}": value}
+    return found
 
 
 __all__ = ["Divergence", "Parts", "Training"]

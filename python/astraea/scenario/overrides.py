@@ -86,7 +86,7 @@ def _index(groups: list[Any], parts: list[str], where: str) -> str:
     labels = [group.get("name", "") if isinstance(group, dict) else "" for group in groups]
     if parts[0] in labels:
         return str(labels.index(parts.pop(0)))
-    if len(groups) == 1 and not parts[0].isdecimal():
+    if len(groups) == 1 and not parts[0].lstrip("-").isdecimal():
         return "0"
     known = ", ".join(f"{where}.{label or index}" for index, label in enumerate(labels))
     raise UserError(f"{where}.{parts[0]}: no such entry; expected one of {known}")

@@ -21,9 +21,10 @@ class TopologyError(ValueError):
 
 
 def check(scenario: Scenario) -> None:
-    """Raise `TopologyError` for unknown or unused links and for cyclic or disconnected paths."""
+    """Raise `TopologyError` for names that say nothing, unknown or unused links and cyclic or disconnected paths."""
     used: set[str] = set()
     order: dict[str, set[str]] = {name: set() for name in scenario.link}
+    _check_names([flow.name for flow in scenario.flow])
     for index, flow in enumerate(scenario.flow):
         if not flow.path:
             raise TopologyError(f"flow.{index}.path", "expected at least one link")
@@ -40,6 +41,15 @@ def check(scenario: Scenario) -> None:
     except CycleError as error:
         loop = " -> ".join(error.args[1])
         raise TopologyError("flow", f"the paths of the flows are cyclic: {loop}; expected links in one order") from None
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Results and `--set flow.NAME.key` tell groups apart by their names, and `flow.1` is the second."""
+    for index, name in enumerate(names):
+        if name.isdecimal():
+            raise TopologyError(f"flow.{index}.name", f'"{name}" reads like a position; expected a name with a letter')
+        if name and name in names[:index]:
+            raise TopologyError(f"flow.{index}.name", f'flow.{names.index(name)} has the name "{name}" too')
 
 
 def _check_path(key: str, path: Sequence[str], links: dict[str, Link]) -> None:

@@ -39,11 +39,11 @@ class TraceStore:
             path.write_text(files.mahimahi(generate(trace).tolist()), encoding="ascii")
         else:
             # What is typed on the command line is relative to where it is typed.
-            typed = key in self._document.changed
-            path = Path(trace) if typed else self._document.path.parent / trace
-            where = self._document.changed[key] if typed else f"{self._document.path.name}: {key}:"
+            option = self._document.changed.get(key)
+            path = self._document.path.parent / trace if option is None else Path(trace)
             if not path.is_file():
-                raise UserError(f"{where} {trace}: no such trace file")
+                given = f"{self._document.path.name}: {key}: {trace}" if option is None else f"{option} {trace}"
+                raise UserError(f"{f'--set {key}={trace}' if option == '--set' else given}: no such trace file")
         if files.format_of(path) != "mahimahi":
             raise UserError(f"{path}: expected a Mahimahi file; `astraea trace convert` makes one")
         return TraceFile(str(path), mean_rate(files.read(path)))
