@@ -79,7 +79,7 @@ noinline u64 sample_of(struct agent *a, const struct policy *p, u64 now, u64 rtt
 
 	if (!a || !p)
 		return 0;
-	back = p->form == FORM_GUIDED ? way_back_queue(&a->way_back, now, stamped) : 0;
+	back = p->form == FORM_GUIDED ? way_back_queue(&a->way_back, now, rtt, stamped) : 0;
 	return rtt && less(now, rtt) >= a->timed_out ? max(less(rtt, back), 1ull) : 0;
 }
 

@@ -11,7 +11,7 @@
 #define WAY_BACK_DRIFT 50000ull
 
 /* How long this acknowledgement was in queues on its way back: that much at least, 0 if nothing is known. */
-noinline u64 way_back_queue(struct way_back *w, u64 now, u64 stamped)
+noinline u64 way_back_queue(struct way_back *w, u64 now, u64 rtt, u64 stamped)
 {
 	u64 here, there, apart, queue = 0;
 	s64 took;
@@ -32,6 +32,13 @@ noinline u64 way_back_queue(struct way_back *w, u64 now, u64 stamped)
 	apart = here > there ? here - there : there - here;
 	if (here >= WAY_BACK_KNOWN && apart <= here / 4)
 		queue = (u64)max(took - w->shortest - WAY_BACK_TICK, 0ll);
+	if (rtt && queue >= rtt) {
+		/* Nothing waits longer than a whole round trip: the receiver's clock has stood still, and begins anew. */
+		w->arrived = 0;
+		w->seen = 0;
+		w->standing = 0;
+		return 0;
+	}
 	w->least = w->seen ? min(w->least, queue) : queue;
 	w->seen = 1;
 	return queue;

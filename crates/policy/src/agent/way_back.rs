@@ -41,6 +41,11 @@ impl WayBack {
         let (here, there) = (ack.now - arrived, stamped.saturating_sub(began));
         let known = here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
         let queue = if known { (took - self.shortest - Self::TICK).max(0).cast_unsigned() } else { 0 };
+        if ack.rtt.is_some_and(|whole| queue >= whole) {
+            // Nothing waits longer than a whole round trip: the receiver's clock has stood still, and has to show anew what it is.
+            *self = Self::default();
+            return 0;
+        }
         self.least = Some(self.least.map_or(queue, |least| least.min(queue)));
         queue
     }
@@ -100,6 +105,22 @@ mod tests {
                 assert_eq!(queue(&mut back, 10.0 * f64::from(time), takes, |time| time * rate), 0);
             }
         }
+    }
+
+    #[test]
+    fn a_clock_that_has_stood_still_begins_anew() {
+        let mut back = WayBack::default();
+        let mut seen =
+            |now: f64, stamped: f64| back.queue(&Ack { stamped: Some(ms(stamped)), ..ack(ms(now), 1, Some(ms(40.0))) });
+        for time in 0..3_000 {
+            assert_eq!(seen(10.0 * f64::from(time) + 20.0, 10.0 * f64::from(time)), 0);
+        }
+        // Its host was paused for half a second.
+        assert_eq!(seen(30_020.0, 29_500.0), 0);
+        for time in 0..200 {
+            assert_eq!(seen(30_030.0 + 10.0 * f64::from(time), 29_510.0 + 10.0 * f64::from(time)), 0);
+        }
+        assert!(seen(32_060.0, 31_510.0) > ms(28.0), "and is believed again");
     }
 
     #[test]
