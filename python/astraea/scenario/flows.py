@@ -78,7 +78,11 @@ class Ack(Table):
 
     every: int = key(1, doc="Packets per acknowledgement.", ge=1, le=1_000_000)
     timeout: Span = key("40ms", doc="Longest time an acknowledgement is held back.", unit="time")
-    aggregate: Time = key("0ms", doc="Acknowledgements leave in bunches, this far apart; 0: at once.", unit="time")
+    aggregate: Time = key(
+        "0ms",
+        doc="Acknowledgements leave in bunches, this far apart, stamped with when they were made; 0: at once.",
+        unit="time",
+    )
     loss: Loss = key(0.0, doc="Random loss of acknowledgements.", unit="ratio")
 
 
