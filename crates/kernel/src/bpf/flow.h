@@ -208,7 +208,7 @@ struct way_back {
 	__u64 arrived;		/* the first one; 0: there was none */
 	__u64 began;		/* when the receiver sent it */
 	__s64 shortest;		/* clocks' difference included */
-	__u64 looked;
+	__u64 grown;		/* until when it has grown for the clocks' drift */
 	__u64 least;		/* shortest queue of the period */
 	__u64 seen;		/* whether there was an acknowledgement in it */
 	__u64 standing;		/* shortest queue of the last period with one */

@@ -23,10 +23,11 @@ noinline u64 way_back_queue(struct way_back *w, u64 now, u64 rtt, u64 stamped)
 		w->arrived = now;
 		w->began = stamped;
 		w->shortest = took;
-		w->looked = now;
+		w->grown = now;
 	}
-	w->shortest = min(took, w->shortest + (s64)((now - w->looked) / WAY_BACK_DRIFT));
-	w->looked = now;
+	apart = (now - w->grown) / WAY_BACK_DRIFT;
+	w->grown += apart * WAY_BACK_DRIFT;
+	w->shortest = min(took, w->shortest + (s64)apart);
 	here = now - w->arrived;
 	there = less(stamped, w->began);
 	apart = here > there ? here - there : there - here;

@@ -12,9 +12,9 @@ use astraea_cc::{Ack, MILLISECOND, Nanos, SECOND};
 pub(super) struct WayBack {
     /// The first acknowledgement: its arrival, and when the receiver sent it.
     first: Option<(Nanos, Nanos)>,
-    /// The shortest time in ns, clocks' difference included, and when it was last looked at.
+    /// The shortest time in ns, clocks' difference included, and until when it has grown for their drift.
     shortest: i64,
-    looked: Nanos,
+    grown: Nanos,
     /// The shortest queue of this period and of the last one in which an acknowledgement came, in ns.
     least: Option<Nanos>,
     standing: Nanos,
@@ -25,19 +25,20 @@ impl WayBack {
     const TICK: i64 = MILLISECOND.cast_signed();
     /// A clock is known to be one after so long, if it has kept up with this host's within a quarter.
     const KNOWN: Nanos = SECOND;
-    /// What clocks drift apart by: 20 us a second.
-    const DRIFT: u64 = 50_000;
+    /// Clocks drift apart by a nanosecond in so many: 20 us a second.
+    const DRIFT: Nanos = 50_000;
 
     /// How long this acknowledgement was in queues on its way back, in ns: that much at least, 0 if nothing is known.
     pub(super) fn queue(&mut self, ack: &Ack) -> Nanos {
         let Some(stamped) = ack.stamped else { return 0 };
         let took = ack.now.wrapping_sub(stamped).cast_signed();
         let (arrived, began) = *self.first.get_or_insert_with(|| {
-            (self.shortest, self.looked) = (took, ack.now);
+            (self.shortest, self.grown) = (took, ack.now);
             (ack.now, stamped)
         });
-        self.shortest = took.min(self.shortest + ((ack.now - self.looked) / Self::DRIFT).cast_signed());
-        self.looked = ack.now;
+        let apart = (ack.now - self.grown) / Self::DRIFT;
+        self.grown += apart * Self::DRIFT;
+        self.shortest = took.min(self.shortest + apart.cast_signed());
         let (here, there) = (ack.now - arrived, stamped.saturating_sub(began));
         let known = here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
         let queue = if known { (took - self.shortest - Self::TICK).max(0).cast_unsigned() } else { 0 };
@@ -63,7 +64,7 @@ impl WayBack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ack, ms};
+    use super::super::testing::{ack, close, ms};
     use super::*;
 
     /// An acknowledgement that the receiver sends at this time (ms), and how long it takes to come.
@@ -130,5 +131,13 @@ mod tests {
             // Ten millionths slower: .6 ms a minute, six in ten minutes.
             assert_eq!(queue(&mut back, 10.0 * f64::from(time), 20.0, |time| time * (1.0 - 1e-5)), 0);
         }
+        // However often acknowledgements come: 200 us in ten seconds.
+        let mut back = WayBack::default();
+        queue(&mut back, 0.0, 20.0, |time| time);
+        let before = back.shortest;
+        for step in 1..=500_000 {
+            queue(&mut back, 0.02 * f64::from(step), 30.0, |time| time);
+        }
+        close((back.shortest - before) as f64, 200_200.0);
     }
 }
