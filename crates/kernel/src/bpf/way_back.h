@@ -25,10 +25,10 @@ noinline u64 way_back_queue(struct way_back *w, u64 now, u64 rtt, u64 stamped)
 		w->shortest = took;
 		w->grown = now;
 	}
-	apart = (now - w->grown) / WAY_BACK_DRIFT;
+	apart = less(now, w->grown) / WAY_BACK_DRIFT;
 	w->grown += apart * WAY_BACK_DRIFT;
 	w->shortest = min(took, w->shortest + (s64)apart);
-	here = now - w->arrived;
+	here = less(now, w->arrived);
 	there = less(stamped, w->began);
 	apart = here > there ? here - there : there - here;
 	if (here >= WAY_BACK_KNOWN && apart <= here / 4)

@@ -36,10 +36,10 @@ impl WayBack {
             (self.shortest, self.grown) = (took, ack.now);
             (ack.now, stamped)
         });
-        let apart = (ack.now - self.grown) / Self::DRIFT;
+        let apart = ack.now.saturating_sub(self.grown) / Self::DRIFT;
         self.grown += apart * Self::DRIFT;
         self.shortest = took.min(self.shortest + apart.cast_signed());
-        let (here, there) = (ack.now - arrived, stamped.saturating_sub(began));
+        let (here, there) = (ack.now.saturating_sub(arrived), stamped.saturating_sub(began));
         let known = here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
         let queue = if known { (took - self.shortest - Self::TICK).max(0).cast_unsigned() } else { 0 };
         if ack.rtt.is_some_and(|whole| queue >= whole) {
