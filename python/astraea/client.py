@@ -150,7 +150,7 @@ def _number(value: Any) -> float:
     """What is to be a number as one, NaN if it is none."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 

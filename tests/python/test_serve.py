@@ -129,7 +129,7 @@ def test_a_report_that_cannot_be_is_one_line(service: str) -> None:
                 UserError, match=r"^flow 1: queue of its report is .*; expected a finite number, at least 0$"
             ):
                 asking.decide(1, Report(rate=1000.0, queue=wrong, window=1e4, srtt=0.01))
-        for flow in (-1, 2**64, 1.5):
+        for flow in (-1, 2**64, 10**400, 1.5, None):
             with pytest.raises(UserError, match=r"^flow .*: expected a whole number from 0 to 2\^64 - 1$"):
                 asking.decide(flow, varied(1))  # type: ignore[arg-type]
         assert asking.decide(2**64 - 1, varied(1)).version is not None

@@ -5,6 +5,7 @@ mod support;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 
 use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};
 use astraea_kernel::intf::{self, Counters};
@@ -217,6 +218,19 @@ fn marks_instead_of_losses() {
     assert_eq!(attached.counters().unwrap().fallbacks, [0; 6]);
 }
 
+/// A connection over the emulator's first route, and who reads from it, with a buffer of so many bytes; 0: as the kernel likes.
+fn connect(emulator: &Emulator, name: &str, buffer: i32) -> (TcpStream, JoinHandle<std::io::Result<u64>>) {
+    let to = SocketAddr::from((receiver_address(0), 5001));
+    let from = SocketAddr::from((sender_address(0), 0));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    if buffer > 0 {
+        support::option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer).unwrap();
+    }
+    let sender = emulator.senders().run(|| socket(from, name)?.connect(Some(from), to)).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    (sender, std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink())))
+}
+
 #[test]
 fn each_second_of_a_pause_halves_the_window() {
     if cannot_run() {
@@ -225,12 +239,7 @@ fn each_second_of_a_pause_halves_the_window() {
     let own = Own::new();
     let attached = own.attach("astraea");
     let emulator = link(4e7, ms(10), 150_000, 1);
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let (mut sender, reader) = connect(&emulator, own.name(), 0);
     let data = vec![1; 1 << 16];
     until("a window", || {
         sender.write_all(&data).unwrap();
@@ -253,15 +262,7 @@ fn largest_window(message: usize, buffer: i32) -> u64 {
     let own = Own::new();
     let attached = own.attach("astraea");
     let emulator = link(4e7, ms(10), 150_000, 1);
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    if buffer > 0 {
-        support::option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer).unwrap();
-    }
-    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
-    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let (mut sender, reader) = connect(&emulator, own.name(), buffer);
     let data = vec![1; message];
     let (mut largest, begun) = (0, std::time::Instant::now());
     while begun.elapsed() < ms(3000) {

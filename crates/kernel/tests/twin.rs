@@ -277,70 +277,30 @@ struct Case {
     upload: Option<f64>,
 }
 
-const BESIDE_CUBIC: Case = Case {
+const ALONE: Case = Case {
     policy: "astraea",
     rate: 3e7,
     buffer: 300_000,
     loss: 0.0,
     flows: &[(0.0, 15.0)],
-    neighbour: Some("cubic"),
+    neighbour: None,
     surges: false,
     source: None,
     upload: None,
 };
 
+const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
+
 const CASES: [Case; 15] = [
-    Case {
-        policy: "astraea",
-        rate: 1e8,
-        buffer: 375_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
-    Case {
-        policy: "astraea",
-        rate: 2e7,
-        buffer: 40_000,
-        loss: 0.0,
-        flows: &[(0.0, 10.0), (3.0, 60.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
-    Case {
-        policy: "astraea",
-        rate: 5e7,
-        buffer: 1_000_000,
-        loss: 0.01,
-        flows: &[(0.0, 20.0), (5.0, 20.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
+    Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
+    Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
+    Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
     // A buffer that the last to come takes for path, until it doubts that.
-    Case {
-        policy: "astraea",
-        rate: 8.8e7,
-        buffer: 23_000,
-        loss: 0.0,
-        flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
+    Case { rate: 8.8e7, buffer: 23_000, flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)], ..ALONE },
     // Newcomers that go by the others' drains.
     Case {
-        policy: "astraea",
         rate: 4e7,
         buffer: 400_000,
-        loss: 0.0,
         flows: &[
             (0.0, 20.0),
             (0.7, 20.0),
@@ -353,66 +313,23 @@ const CASES: [Case; 15] = [
             (5.6, 20.0),
             (6.3, 20.0),
         ],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
+        ..ALONE
     },
     // A newcomer that at times found no queue, and is raised by the longest.
-    Case {
-        policy: "astraea",
-        rate: 1e8,
-        buffer: 375_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0), (7.11, 15.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
+    Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (7.11, 15.0)], ..ALONE },
     // One that is raised after a drain that the other had begun before.
-    Case {
-        policy: "astraea",
-        rate: 1e8,
-        buffer: 375_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0), (7.0, 15.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
-    Case {
-        policy: "astraea-pure",
-        rate: 1e8,
-        buffer: 375_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0), (8.0, 15.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
-    Case {
-        policy: "astraea-paper",
-        rate: 1e8,
-        buffer: 375_000,
-        loss: 0.0,
-        flows: &[(0.0, 15.0), (8.0, 15.0)],
-        neighbour: None,
-        surges: false,
-        source: None,
-        upload: None,
-    },
+    Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (7.0, 15.0)], ..ALONE },
+    Case { policy: "astraea-pure", rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0)], ..ALONE },
+    Case { policy: "astraea-paper", rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0)], ..ALONE },
     BESIDE_CUBIC,
     Case { buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
     // What a flow takes for its like, and stops competing with.
     Case { surges: true, ..BESIDE_CUBIC },
     // Applications that send now and then: windows that are not used, and pauses that halve them.
-    Case { flows: &[(0.0, 15.0), (0.05, 15.0)], source: Some(MESSAGES), neighbour: None, ..BESIDE_CUBIC },
-    Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), neighbour: None, ..BESIDE_CUBIC },
+    Case { flows: &[(0.0, 15.0), (0.05, 15.0)], source: Some(MESSAGES), ..ALONE },
+    Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), ..ALONE },
     // A queue on the way back that is none of theirs.
-    Case { flows: &[(0.0, 15.0), (9.0, 20.0)], upload: Some(5e6), neighbour: None, ..BESIDE_CUBIC },
+    Case { flows: &[(0.0, 15.0), (9.0, 20.0)], upload: Some(5e6), ..ALONE },
 ];
 
 /// 120 packets every .11 s, too often to be silence.

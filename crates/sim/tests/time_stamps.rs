@@ -13,52 +13,30 @@ const RATE: f64 = 12e6;
 /// For each acknowledgement of the first flow: when its packet was sent, its time stamp, and when it came.
 type Seen = Rc<RefCell<Vec<(Nanos, Nanos, Nanos)>>>;
 
-/// A constant window that keeps what it is told.
-struct Witness(Seen);
+/// A constant window that notes what it is told.
+struct Witness {
+    inner: AnyController,
+    seen: Option<Seen>,
+}
 
 impl Controller for Witness {
-    fn on_ack(&mut self, ack: &Ack, _rtt: &Rtt) {
-        self.0.borrow_mut().push((ack.sent_at, ack.stamped.expect("a time stamp"), ack.now));
-    }
-    fn on_congestion(&mut self, _event: &Congestion) {}
-    fn on_timeout(&mut self, _now: Nanos, _flight_size: u64) {}
-    fn cwnd(&self) -> u64 {
-        WINDOW * u64::from(MSS)
-    }
-    fn pacing_rate(&self) -> Option<f64> {
-        None
-    }
-}
-
-enum Driver {
-    Witness(Witness),
-    Other(Box<AnyController>),
-}
-
-macro_rules! each {
-    ($self:ident, $driver:ident => $call:expr) => {
-        match $self {
-            Self::Witness($driver) => $call,
-            Self::Other($driver) => $call,
-        }
-    };
-}
-
-impl Controller for Driver {
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        each!(self, driver => driver.on_ack(ack, rtt));
+        if let Some(seen) = &self.seen {
+            seen.borrow_mut().push((ack.sent_at, ack.stamped.expect("a time stamp"), ack.now));
+        }
+        self.inner.on_ack(ack, rtt);
     }
     fn on_congestion(&mut self, event: &Congestion) {
-        each!(self, driver => driver.on_congestion(event));
+        self.inner.on_congestion(event);
     }
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
-        each!(self, driver => driver.on_timeout(now, flight_size));
+        self.inner.on_timeout(now, flight_size);
     }
     fn cwnd(&self) -> u64 {
-        each!(self, driver => driver.cwnd())
+        self.inner.cwnd()
     }
     fn pacing_rate(&self) -> Option<f64> {
-        each!(self, driver => driver.pacing_rate())
+        self.inner.pacing_rate()
     }
 }
 
@@ -68,11 +46,12 @@ fn run(flows: &[Value]) -> Vec<(Nanos, Nanos, Nanos)> {
     let config = json!({"duration_ns": 5 * SECOND, "links": [link("there"), link("back")], "flows": flows});
     let config: Config = serde_json::from_value(config).expect("a configuration");
     let seen = Seen::default();
-    let driver = |flow: usize| match flow {
-        0 => Driver::Witness(Witness(seen.clone())),
-        _ => Driver::Other(Box::new(build("constant-window", &[("window".to_owned(), 200.0)], MSS).unwrap())),
+    let witness = |flow: usize| {
+        let window = if flow == 0 { WINDOW as f64 } else { 200.0 };
+        let inner = build("constant-window", &[("window".to_owned(), window)], MSS).expect("a scheme");
+        Witness { inner, seen: (flow == 0).then(|| seen.clone()) }
     };
-    let mut simulation = Simulation::new(&config, 1, driver).expect("a valid configuration");
+    let mut simulation = Simulation::new(&config, 1, witness).expect("a valid configuration");
     simulation.run_until(simulation.duration());
     drop(simulation);
     Rc::try_unwrap(seen).expect("nobody else holds it").into_inner()

@@ -73,7 +73,7 @@ impl Drain {
     /// Longest wait for a round trip of a flow that hardly sends.
     const SILENCE: Nanos = 2 * SECOND;
 
-    /// A drain that begins with the end of a period, for a base round-trip time in ns.
+    /// A drain that begins with the end of a period, for a base round-trip time in ns without a queue on the way back.
     pub(super) fn new(rules: &Rules, cause: Cause, ended: &Ended, signals: &Signals, base: Nanos) -> Self {
         let Ended { now, length, srtt, back: way_back, window, .. } = *ended;
         let product = signals.rate * (base + way_back) as f64 / 1e9;

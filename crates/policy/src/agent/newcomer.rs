@@ -54,8 +54,8 @@ impl Newcomer {
         }
     }
 
-    /// The window in packets that the others had at this base round-trip time (ns), if it is known: where the law rests
-    /// at the queue that they kept. A queue that passed is not theirs: the shorter of both means counts.
+    /// The window in packets that the others had at this base round-trip time and with this queue on the way back (both ns),
+    /// if it is known: where the law rests at the queue that they kept. A queue that passed is not theirs: the shorter of both means counts.
     pub(super) fn share(&self, rules: &Rules, base: Nanos, back: Nanos) -> Option<f64> {
         let found = self.found.get()?;
         Self::window(rules, base, back, self.since.get().map_or(found, |since| found.min(since)))

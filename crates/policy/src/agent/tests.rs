@@ -21,6 +21,15 @@ impl Flow {
         Self::new(&AgentConfig::new(form), 1e9)
     }
 
+    /// One that has left slow start, after a round trip of 40 ms, with this window in bytes.
+    fn under_way(form: Form, window: f64) -> Self {
+        let mut flow = Self::of(form);
+        flow.ack(40.0);
+        flow.agent.startup.stop();
+        flow.agent.set_window(window);
+        flow
+    }
+
     /// An acknowledgement of one packet after so many milliseconds.
     fn ack(&mut self, rtt: f64) {
         self.rtt.update(ms(rtt));
@@ -156,11 +165,7 @@ fn an_action_is_scaled_by_the_period_and_by_the_round_trip() {
 /// Whether a window of twelve packets grows by an action after a period with so many of them in flight at most, at
 /// acknowledgements that say whether the application had nothing to send.
 fn grows(form: Form, in_flight: u64, app_limited: bool) -> bool {
-    let mut flow = Flow::of(form);
-    flow.ack(40.0);
-    flow.agent.startup.stop();
-    flow.agent.set_window(12_000.0);
-    flow.rtt.update(ms(40.0));
+    let mut flow = Flow::under_way(form, 12_000.0);
     // An acknowledgement tells what is left in flight.
     let rate = RateSample { app_limited, ..RateSample::default() };
     let told = Ack { rate, in_flight: (in_flight - 1) * u64::from(MSS), ..ack(flow.now, 1, Some(ms(40.0))) };
@@ -182,11 +187,8 @@ fn a_window_that_the_application_leaves_unused_does_not_grow() {
 
 #[test]
 fn after_a_window_was_unused_growth_does_not_hurry() {
-    let mut flow = Flow::of(Form::Guided);
+    let mut flow = Flow::under_way(Form::Guided, 50_000.0);
     let limited = RateSample { app_limited: true, ..RateSample::default() };
-    flow.ack(40.0);
-    flow.agent.startup.stop();
-    flow.agent.set_window(50_000.0);
     for _ in 0..200 {
         // Long without a queue, and with ten packets in flight.
         let told = Ack { rate: limited, in_flight: 9_000, ..ack(flow.now, 1, Some(ms(40.0))) };
@@ -217,10 +219,7 @@ fn an_unused_window_shrinks() {
 
 #[test]
 fn each_second_of_a_pause_halves_the_window() {
-    let mut flow = Flow::of(Form::Guided);
-    flow.ack(40.0);
-    flow.agent.startup.stop();
-    flow.agent.set_window(100_000.0);
+    let mut flow = Flow::under_way(Form::Guided, 100_000.0);
     let mut pause = |milliseconds: f64| {
         flow.now += ms(milliseconds);
         flow.agent.on_idle_restart(flow.now, ms(milliseconds));
@@ -275,10 +274,7 @@ fn a_queue_on_the_way_back_is_left_out() {
 
 #[test]
 fn a_window_below_two_packets_is_paced() {
-    let mut flow = Flow::of(Form::Guided);
-    flow.ack(40.0);
-    flow.agent.startup.stop();
-    flow.agent.set_window(500.0);
+    let mut flow = Flow::under_way(Form::Guided, 500.0);
     assert_eq!(flow.agent.cwnd(), 2_000, "two packets may be in flight");
     assert_eq!(flow.agent.window(), 500.0);
     assert_eq!(flow.agent.pacing_rate(), Some(500.0 * 8.0 / 0.04));

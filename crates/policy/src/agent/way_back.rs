@@ -38,10 +38,11 @@ impl WayBack {
         });
         let apart = ack.now.saturating_sub(self.grown) / Self::DRIFT;
         self.grown += apart * Self::DRIFT;
-        self.shortest = took.min(self.shortest + apart.cast_signed());
+        self.shortest = took.min(self.shortest.saturating_add_unsigned(apart));
         let (here, there) = (ack.now.saturating_sub(arrived), stamped.saturating_sub(began));
         let known = here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
-        let queue = if known { (took - self.shortest - Self::TICK).max(0).cast_unsigned() } else { 0 };
+        let longer = took.saturating_sub(self.shortest).saturating_sub(Self::TICK);
+        let queue = if known { longer.max(0).cast_unsigned() } else { 0 };
         if ack.rtt.is_some_and(|whole| queue >= whole) {
             // Nothing waits longer than a whole round trip: the receiver's clock has stood still, and has to show anew what it is.
             *self = Self::default();
@@ -122,6 +123,17 @@ mod tests {
             assert_eq!(seen(30_030.0 + 10.0 * f64::from(time), 29_510.0 + 10.0 * f64::from(time)), 0);
         }
         assert!(seen(32_060.0, 31_510.0) > ms(28.0), "and is believed again");
+    }
+
+    #[test]
+    fn no_stamp_shows_more_than_a_round_trip() {
+        let mut back = WayBack::default();
+        let stamps = [0, u64::MAX, 1, 1 << 63, (1 << 63) - 1, ms(2_000.0), u64::MAX / 2, ms(1e12)];
+        for (index, stamped) in stamps.iter().cycle().take(400).enumerate() {
+            let sample = ms(10.0);
+            let told = Ack { stamped: Some(*stamped), ..ack(ms(37.0 * index as f64), 1, Some(sample)) };
+            assert!(back.queue(&told) < sample, "{stamped}");
+        }
     }
 
     #[test]
