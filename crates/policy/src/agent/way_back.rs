@@ -39,10 +39,10 @@ impl WayBack {
         let apart = ack.now.saturating_sub(self.grown) / Self::DRIFT;
         self.grown += apart * Self::DRIFT;
         self.shortest = took.min(self.shortest.saturating_add_unsigned(apart));
-        let (here, there) = (ack.now.saturating_sub(arrived), stamped.saturating_sub(began));
-        let known = here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
         let longer = took.saturating_sub(self.shortest).saturating_sub(Self::TICK);
-        let queue = if known { longer.max(0).cast_unsigned() } else { 0 };
+        let (here, there) = (ack.now.saturating_sub(arrived), stamped.saturating_sub(began));
+        let known = || here >= Self::KNOWN && here.abs_diff(there) <= here / 4;
+        let queue = if longer > 0 && known() { longer.cast_unsigned() } else { 0 };
         if ack.rtt.is_some_and(|whole| queue >= whole) {
             // Nothing waits longer than a whole round trip: the receiver's clock has stood still, and has to show anew what it is.
             *self = Self::default();
