@@ -108,6 +108,24 @@ fn who_takes_a_small_full_buffer_for_path_finds_out() {
     assert!(indices.iter().all(|jain| *jain > 0.9), "{indices:?}");
 }
 
+#[test]
+fn a_buffer_of_a_few_packets_is_shared() {
+    // 100 Mbit/s, 16 ms and ten packets of buffer: there is hardly ever a queue, and who fills it loses the smallest share.
+    // While nobody knew what the path loses by itself, Jain's index was .74 after one of these starts and .93 after another.
+    let changes =
+        json!({"rate": {"constant": 100e6}, "delay": {"constant": 8 * MILLISECOND}, "limit": {"bytes": 15_000}});
+    let indices = (0..6_u64).map(|trial| {
+        let flows: Vec<Value> = (0..3).map(|flow| from(flow * (2 * SECOND + trial * 37 * MILLISECOND))).collect();
+        let mut three = simulation(&flows, changes.clone(), |_| guided());
+        three.run_until(20 * SECOND);
+        let span = Span::run(&mut three, 60, 100e6);
+        assert!(span.utilization() > 0.9, "{span:?}");
+        span.jain()
+    });
+    let indices: Vec<f64> = indices.collect();
+    assert!(indices.iter().all(|jain| *jain > 0.98), "{indices:?}");
+}
+
 /// The first flow is guided, the second one of another scheme, which leaves after `seconds`.
 fn beside(scheme: &str, seconds: Nanos, buffer: u64) -> Simulation<AnyController> {
     let leaves = json!({"start_ns": 0, "stop_ns": seconds * SECOND, "path": [0]});

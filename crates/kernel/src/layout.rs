@@ -55,7 +55,7 @@ fn stride(s: &Stride) -> intf::Stride {
 }
 
 fn rules(r: &Rules) -> intf::Rules {
-    let (leap, drain, neighbour) = (&r.leap, &r.drain, &r.neighbour);
+    let (losses, leap, drain, neighbour) = (&r.losses, &r.leap, &r.drain, &r.neighbour);
     intf::Rules {
         backlog: (r.backlog * f64::from(1 << 20)) as i64,
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
@@ -84,6 +84,18 @@ fn rules(r: &Rules) -> intf::Rules {
         newcomer_least: q24(r.newcomer_least),
         newcomer_most: q24(r.newcomer_most),
         newcomer_short: q24(r.newcomer_short),
+        losses_average: nanos(losses.average),
+        losses_burst: q24(losses.burst),
+        losses_gain: q24(losses.gain),
+        losses_most: q24(losses.most),
+        losses_hurried: q24(losses.hurried),
+        losses_seen: q24(losses.seen),
+        losses_depth: q24(losses.depth),
+        losses_settle: losses.settle,
+        losses_rest: losses.rest,
+        losses_unknown: q24(losses.unknown),
+        losses_belief: losses.belief as u64,
+        losses_deviations: q24(losses.deviations),
         leap_every: leap.every,
         leap_loss: q24(leap.loss),
         leap_high: q24(leap.high),

@@ -34,6 +34,10 @@ struct Log {
     liked: u64,
     /// Periods whose acknowledgements waited for 10 ms at least.
     waited: u64,
+    /// Periods in which the base loss had been counted, and those in which what was lost beyond it kept a flow from growing
+    /// faster and faster.
+    counted: u64,
+    held: u64,
 }
 
 /// A flow that the floating-point agent drives while the integers look on.
@@ -185,12 +189,16 @@ impl Controller for Twin {
         let event = self.feed(intf::PROBE_DECIDE, |event| event.now = now);
         self.noted = (self.float_window() * PACKET) as u64;
         let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
+        let guide = &self.fixed.guide;
+        let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
         let difference = (event.window as f64 / PACKET / self.float_window()).ln().abs();
         let mut log = self.log.lock().unwrap();
         log.periods += 1;
         log.lowered += u64::from(lowered);
         log.liked += u64::from(liked);
         log.waited += u64::from(waited);
+        log.counted += u64::from(counted);
+        log.held += u64::from(held);
         log.differences.push(difference);
     }
 
@@ -291,12 +299,14 @@ const ALONE: Case = Case {
 
 const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
     Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
     Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
     // A buffer that the last to come takes for path, until it doubts that.
     Case { rate: 8.8e7, buffer: 23_000, flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)], ..ALONE },
+    // One of a few packets, in which nothing but losses brings flows together.
+    Case { rate: 1e8, buffer: 15_000, flows: &[(0.0, 15.0), (0.3, 15.0)], ..ALONE },
     // Newcomers that go by the others' drains.
     Case {
         rate: 4e7,
@@ -383,7 +393,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
 
 #[test]
 fn integers_decide_as_floating_point_does() {
-    let (mut lowered, mut liked, mut waited) = (0, 0, 0);
+    let (mut lowered, mut liked, mut waited, mut counted, mut held) = (0, 0, 0, 0, 0);
     for case in &CASES {
         let (_, logs) = run(case);
         for (flow, log) in logs.iter().enumerate() {
@@ -394,6 +404,8 @@ fn integers_decide_as_floating_point_does() {
             lowered += log.lowered;
             liked += log.liked;
             waited += log.waited;
+            counted += log.counted;
+            held += log.held;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods, \
@@ -413,6 +425,8 @@ fn integers_decide_as_floating_point_does() {
     assert!(lowered > 0, "no newcomer has seen the others drain");
     assert!(liked > 0, "no flow has seen a queue that falls at the beat");
     assert!(waited > 100, "no acknowledgement has waited behind an upload");
+    assert!(counted > 100, "no flow has counted what its path loses");
+    assert!(held > 100, "no flow has lost more than that");
 }
 
 #[test]

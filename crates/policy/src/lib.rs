@@ -23,7 +23,7 @@ pub mod shipped;
 pub mod state;
 mod steady;
 
-pub use agent::{Agent, AgentConfig, DrainRules, LeapRules, NeighbourRules, Rules, Stride, law_step};
+pub use agent::{Agent, AgentConfig, DrainRules, LeapRules, LossRules, NeighbourRules, Rules, Stride, law_step};
 pub use backlog::{BacklogState, Signals};
 pub use file::{Metadata, Policy, PolicyError};
 pub use fixed::FixedNetwork;

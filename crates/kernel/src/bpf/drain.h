@@ -19,6 +19,8 @@ struct ended {
 	u64 back;	/* queue on the way back, which is in srtt but neither in low nor in the base */
 	u64 window;
 	u64 used;	/* whether the window was */
+	u64 acked;	/* packets */
+	u64 lost;
 };
 
 static inline u64 part_of(u64 x, s64 share)
@@ -34,7 +36,12 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 
 	if (cause == CAUSE_RISE || cause == CAUSE_TICK)
 		back = min(product + wanted(r, s->rate), e->window);
-	if (cause == CAUSE_DOUBT) {
+	if (cause == CAUSE_LOSS) {
+		/* What does not come through need not be sent. */
+		back = e->window;
+		held = part_of(part_of(e->window, Q24 - s->loss), Q24 - r->losses_depth);
+		least = part_of(e->window, 5033165); /* .3 */
+	} else if (cause == CAUSE_DOUBT) {
 		/* The product is what is in doubt. */
 		back = e->window;
 		held = 0;
@@ -46,9 +53,12 @@ static inline void drain_begin(struct drain *d, const struct rules *r, enum caus
 		least = part_of(e->window, 5033165); /* .3 */
 	}
 	d->cause = cause;
-	d->until = e->now + max(e->srtt, cause == CAUSE_TEST ? r->test_length : r->drain_length) + e->length;
+	if (cause == CAUSE_LOSS)
+		d->until = e->now + max(e->srtt, r->losses_settle) + r->losses_settle;
+	else
+		d->until = e->now + max(e->srtt, cause == CAUSE_TEST ? r->test_length : r->drain_length) + e->length;
 	d->judge = d->until + e->srtt;
-	d->give_up = d->judge + (cause != CAUSE_TEST && cause != CAUSE_DOUBT ? r->drain_watch : 0);
+	d->give_up = d->judge + (cause <= CAUSE_TICK ? r->drain_watch : 0);
 	d->hold = min(max(held, least), e->window);
 	d->back = max(back, e->window / 2);
 	d->start = e->window;

@@ -49,7 +49,7 @@ struct startup {
 	__u32 unused;
 };
 
-enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TICK, CAUSE_TEST, CAUSE_DOUBT };
+enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TICK, CAUSE_TEST, CAUSE_DOUBT, CAUSE_LOSS };
 
 struct drain {
 	__u32 cause;
@@ -138,12 +138,23 @@ struct doubt {
 	__u64 base;
 };
 
+/* What the path loses whatever is sent; shares of lost packets. */
+struct base_loss {
+	__s64 average;		/* of all that is lost */
+	__u64 began;		/* the last count */
+	__u64 from;		/* when it counts from; 0: none is under way */
+	__u64 lost;		/* packets that it has counted, and all */
+	__u64 all;
+	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
+};
+
 /* Round trips without a queue (Q24), and the level around which queue and loss move while the law is followed. */
 struct law {
 	__s64 idle_rounds;
 	__s64 level_queue;
 	__s64 level_loss;
 	__u64 level_known;
+	__s64 excess;		/* what is lost beyond the base loss counts at least this much */
 };
 
 /* The clock as a flow hears it. */
@@ -188,6 +199,7 @@ struct guide {
 	struct law law;
 	struct suspicion suspicion;
 	struct doubt doubt;
+	struct base_loss base_loss;
 	struct tick tick;
 	struct newcomer newcomer;
 	struct leap leap;

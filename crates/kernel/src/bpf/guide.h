@@ -3,6 +3,7 @@
 #ifndef ASTRAEA_GUIDE_H
 #define ASTRAEA_GUIDE_H
 
+#include "base_loss.h"
 #include "compete.h"
 #include "doubt.h"
 #include "leap.h"
@@ -77,7 +78,7 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
 	u64 since = e->now - g->last_drain, unseen = e->now - g->touched;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
-	bool rested, rises = rise > large, together;
+	bool rested, rises = rise > large, together, strikes;
 
 	if (window) {
 		guide_compete(g, e->now, window, hold);
@@ -89,7 +90,12 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	if (rises && e->now - g->drained >= r->echo + 2 * e->srtt)
 		g->risen = 1;
 	together = g->risen && tick_struck(&g->tick, r->beat) && !suspicion_stirs(&g->suspicion, r, e->now);
-	if ((together || tick_struck(&g->tick, r->tick)) && unseen >= r->unseen)
+	strikes = tick_struck(&g->tick, r->tick);
+	if (strikes && base_loss_asks(&g->base_loss, r, e, s)) {
+		base_loss_begin(&g->base_loss, r, e);
+		return guide_drain(g, r, CAUSE_LOSS, e, s, hold);
+	}
+	if ((together || strikes) && unseen >= r->unseen)
 		return guide_drain(g, r, CAUSE_TICK, e, s, hold);
 	rested = since >= max(r->drain_rest, 4 * e->srtt);
 	if (rested && rises)
@@ -211,8 +217,13 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 	enum verdict verdict;
 	u64 fitted;
 
-	leap_forget(&g->leap);
 	g->drained = e->now;
+	if (g->drain.cause == CAUSE_LOSS) {
+		base_loss_judge(&g->base_loss, r);
+		g->mode = MODE_FOLLOW;
+		return VERDICT_FOLLOW;
+	}
+	leap_forget(&g->leap);
 	verdict = guide_judge(g, r, e->now, hold);
 	if (verdict != VERDICT_FOLLOW)
 		return verdict;
@@ -244,6 +255,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	rise = (s64)min(s->queue, 64 * SECOND) - g->average;
 	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
+	g->law.excess = base_loss_excess(&g->base_loss, r, s->rate);
+	base_loss_end_period(&g->base_loss, r, e, s->loss);
 	if (e->used)
 		law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length,
 			       following);

@@ -92,6 +92,19 @@ struct rules {
 	__s64 newcomer_most;
 	__s64 newcomer_short;
 
+	__u64 losses_average;
+	__s64 losses_burst;
+	__s64 losses_gain;
+	__s64 losses_most;
+	__s64 losses_hurried;
+	__s64 losses_seen;
+	__s64 losses_depth;
+	__u64 losses_settle;
+	__u64 losses_rest;
+	__s64 losses_unknown;
+	__u64 losses_belief;	/* packets */
+	__s64 losses_deviations;
+
 	__u64 leap_every;
 	__s64 leap_loss;
 	__s64 leap_high;

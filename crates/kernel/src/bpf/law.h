@@ -8,6 +8,7 @@
 #define LAW_BURST (Q24 / 20)
 #define LAW_SHORTEST (MS / 10)
 #define LAW_NO_QUEUE (Q24 / 4)	/* of the wanted backlog, at most */
+#define LAW_LEFT (Q24 / 100)	/* least of it that losses leave where shares are compared */
 
 #define SHORTEST_QUEUE (MS / 2)	/* shorter ones are noise: they do not tell the rate at which flows rest */
 
@@ -64,14 +65,14 @@ static inline s64 losses(const struct rules *r, s64 loss)
 }
 
 /* How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count. Q24. */
-noinline s64 law_error(const struct rules *r, const struct signals *s, u64 delay)
+noinline s64 law_error(const struct rules *r, const struct signals *s, u64 delay, s64 lost)
 {
 	u64 share;
 
 	if (!r || !s)
 		return 0;
 	share = ratio(backlog_of(s, delay), wanted(r, s->rate), 24);
-	return Q24 - (s64)min(share, 1ull << 40) - losses(r, s->loss);
+	return Q24 - (s64)min(share, 1ull << 40) - lost;
 }
 
 /* An average follows a value for `length` of its time constant. */
@@ -101,7 +102,7 @@ static inline void law_end_period(struct law *l, const struct rules *r, const st
 		l->level_known = 1;
 	}
 	/* Whether the window has outgrown the path is the question. */
-	idle = no_queue(r, s) && s->burst < LAW_BURST;
+	idle = no_queue(r, s) && s->burst < LAW_BURST && l->excess <= r->losses_hurried;
 	l->idle_rounds = idle ? min(l->idle_rounds + rounds, 1ll << 40) : 0;
 }
 
@@ -111,6 +112,12 @@ static inline void law_pause(struct law *l)
 	l->idle_rounds = 0;
 }
 
+/* What a share of lost packets counts, or what is lost beyond the base loss if that is more. */
+static inline s64 law_lost(const struct law *l, const struct rules *r, s64 loss)
+{
+	return max(losses(r, loss), l->excess);
+}
+
 /* The logarithm of the backlog at which the law would rest at this level over the own one, within +-1. Q24. */
 noinline s64 law_unfairness(const struct law *l, const struct rules *r, const struct signals *s)
 {
@@ -118,7 +125,7 @@ noinline s64 law_unfairness(const struct law *l, const struct rules *r, const st
 
 	if (!l || !r || !s || !l->level_known)
 		return 0;
-	rest = mul_shr(wanted(r, s->rate), Q24 - losses(r, l->level_loss), 24);
+	rest = mul_shr(wanted(r, s->rate), max(Q24 - law_lost(l, r, l->level_loss), (s64)LAW_LEFT), 24);
 	own = backlog_of(s, max((u64)l->level_queue, LAW_SHORTEST));
 	return clamp(ln_q(max(rest, 1ull), 20) - ln_q(max(own, 1ull), 20), -(s64)Q24, (s64)Q24);
 }
@@ -137,7 +144,7 @@ static inline s64 law_gain(const struct rules *r, const struct signals *s)
 /* The step as a relative change of the window per round trip, Q24. */
 static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s)
 {
-	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, s->ahead)), -r->down, r->up);
+	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, s->ahead, law_lost(l, r, s->loss))), -r->down, r->up);
 	s64 hurry = l->idle_rounds - r->hurry_after;
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));

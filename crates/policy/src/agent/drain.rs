@@ -21,6 +21,8 @@ pub(super) enum Cause {
     Test,
     /// Losses without a queue: the base round-trip time may be known too long.
     Doubt,
+    /// Losses without a queue: what is lost when all hold back is the path's own.
+    Loss,
 }
 
 /// A drain under way.
@@ -80,7 +82,7 @@ impl Drain {
         let back = match cause {
             // Room for the wanted backlog: the queue has just grown by more than that, or others drain too.
             Cause::Rise | Cause::Tick => (product + rules.wanted(signals.rate)).min(window),
-            Cause::Doubt => window,
+            Cause::Doubt | Cause::Loss => window,
             Cause::Clock | Cause::Test => product,
         };
         let (held, least) = match cause {
@@ -88,6 +90,8 @@ impl Drain {
             Cause::Test => (product, 0.4),
             // The product is what is in doubt.
             Cause::Doubt => (0.0, rules.drain.doubt_depth),
+            // What does not come through need not be sent.
+            Cause::Loss => ((1.0 - signals.loss) * (1.0 - rules.losses.depth) * window, 0.3),
             Cause::Rise | Cause::Clock | Cause::Tick => {
                 // A base that is known too long takes a part of the queue for a part of the path.
                 let margin = (rules.drain.margin * signals.queue).min(0.5 * base as f64 / 1e9);
@@ -95,8 +99,11 @@ impl Drain {
                 (depth * (product - margin * signals.rate), 0.3)
             }
         };
-        let shortest = if cause == Cause::Test { rules.neighbour.test_length } else { rules.drain.length };
-        let until = now + srtt.max(shortest) + length;
+        let until = match cause {
+            Cause::Loss => now + srtt.max(rules.losses.settle) + rules.losses.settle,
+            Cause::Test => now + srtt.max(rules.neighbour.test_length) + length,
+            _ => now + srtt.max(rules.drain.length) + length,
+        };
         let judge = until + srtt;
         // Neither far below: the base or the rate may be wrong.
         let hold = held.max(least * window).min(window);
@@ -203,7 +210,16 @@ mod tests {
     /// The same with a queue of so many ms on the way back.
     fn with_back(cause: Cause, rate: f64, back: f64) -> Drain {
         let (srtt, back) = (ms(50.0 + back), ms(back));
-        let ended = Ended { now: ms(1000.0), length: ms(30.0), low: None, srtt, back, window: 100.0, used: true };
+        let ended = Ended {
+            now: ms(1000.0),
+            length: ms(30.0),
+            low: None,
+            srtt,
+            back,
+            window: 100.0,
+            used: true,
+            ..Ended::default()
+        };
         Drain::new(&Rules::default(), cause, &ended, &signals(rate, 10.0), ms(BASE))
     }
 

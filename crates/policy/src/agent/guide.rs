@@ -2,6 +2,7 @@
 
 use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Rtt};
 
+use super::base_loss::BaseLoss;
 use super::compete::Compete;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
@@ -33,6 +34,7 @@ pub(super) struct Guide {
     mode: Mode,
     suspicion: Suspicion,
     doubt: Doubt,
+    base_loss: BaseLoss,
     tick: Tick,
     newcomer: Newcomer,
     leap: Leap,
@@ -66,7 +68,7 @@ pub(super) enum Verdict {
 }
 
 /// A period that has ended, as the rules see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ended {
     /// When it ended.
     pub(super) now: Nanos,
@@ -82,6 +84,9 @@ pub(super) struct Ended {
     pub(super) window: f64,
     /// Whether it was used.
     pub(super) used: bool,
+    /// Packets acknowledged, and found lost.
+    pub(super) acked: f64,
+    pub(super) lost: f64,
 }
 
 /// Round-trip times in ns that are not told apart.
@@ -101,6 +106,7 @@ impl Guide {
             mode: Mode::Follow,
             suspicion: Suspicion::new(rules),
             doubt: Doubt::new(rules),
+            base_loss: BaseLoss::default(),
             tick: Tick::new(clock),
             newcomer: Newcomer::default(),
             leap: Leap::default(),
@@ -159,13 +165,15 @@ impl Guide {
 
     /// A period has ended with these signals.
     pub(super) fn end_period(&mut self, ended: &Ended, signals: &Signals) -> Verdict {
-        let Ended { now, length, low, srtt, back, window, used } = *ended;
+        let Ended { now, length, low, srtt, back, window, used, .. } = *ended;
         let seconds = length as f64 / 1e9;
         self.room = (0.25e9 * self.rules.wanted_delay(signals.rate)) as Nanos;
         let fell = self.base_fell();
         let rise = signals.queue - self.average;
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
+        self.law.excess = self.base_loss.excess(&self.rules.losses, signals.rate);
+        self.base_loss.end_period(&self.rules.losses, ended, signals.loss);
         if used {
             let rounds = length as f64 / srtt.max(1) as f64;
             self.law.end_period(&self.rules, signals, rounds, seconds, following);
@@ -227,7 +235,11 @@ impl Guide {
         let together = self.risen && self.tick.struck(rules.beat) && !self.suspicion.stirs(&self.rules, now);
         let rested = since >= rules.rest.max(4 * srtt);
         let unseen = now - self.touched;
-        if (together || self.tick.struck(rules.tick)) && unseen >= rules.unseen {
+        let strikes = self.tick.struck(rules.tick);
+        if strikes && self.base_loss.asks(&self.rules, ended, signals) {
+            self.base_loss.begin(&self.rules.losses, ended);
+            self.drain(Cause::Loss, ended, signals)
+        } else if (together || strikes) && unseen >= rules.unseen {
             self.drain(Cause::Tick, ended, signals)
         } else if rested && rises {
             self.drain(Cause::Rise, ended, signals)
@@ -277,8 +289,13 @@ impl Guide {
         let Mode::Drain(drain, _) = &self.mode else { return Verdict::Follow };
         let few = drain.emptied_short(&self.rules, self.base);
         let together = drain.cause == Cause::Tick && drain.emptied(self.base);
-        let averaged = std::mem::take(&mut self.leap);
         self.drained = ended.now;
+        if drain.cause == Cause::Loss {
+            self.base_loss.judge(&self.rules.losses);
+            self.mode = Mode::Follow;
+            return Verdict::Follow;
+        }
+        let averaged = std::mem::take(&mut self.leap);
         match self.judge(ended.now) {
             Verdict::Follow => match self.fit_in(ended.window, ended.back, few) {
                 Some(window) => Verdict::Hold(window),

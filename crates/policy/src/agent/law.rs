@@ -18,26 +18,25 @@ const SHORTEST: f64 = 1e-4;
 /// Most that a flow's distance from the fair rate counts.
 const UNFAIR: f64 = 1.0;
 
+/// Least of its wanted backlog that losses leave to a flow for that.
+const LEFT: f64 = 0.01;
+
 /// What a share of lost packets counts in the error.
 fn losses(rules: &Rules, loss: f64) -> f64 {
     (rules.loss * loss).min(rules.loss_most)
 }
 
-/// How far the own backlog is below the wanted one, as a share of it, less what losses count.
+/// How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count.
 ///
-/// It falls with the rate, the delay and the loss, and contains no round-trip time: flows that share a queue agree at
+/// It falls with the rate, the delay and what is lost, and contains no round-trip time: flows that share a queue agree at
 /// equal rates.
-pub(super) fn error(rules: &Rules, signals: &Signals) -> f64 {
-    error_at(rules, signals, signals.ahead)
+fn error(rules: &Rules, signals: &Signals, delay: f64, lost: f64) -> f64 {
+    1.0 - signals.rate * delay / rules.wanted(signals.rate) - lost
 }
 
-/// The same with the queue that is there instead of the one expected.
+/// The same with the queue that is there instead of the one expected, and with the losses of the moment.
 pub(super) fn error_now(rules: &Rules, signals: &Signals) -> f64 {
-    error_at(rules, signals, signals.queue)
-}
-
-fn error_at(rules: &Rules, signals: &Signals, delay: f64) -> f64 {
-    1.0 - signals.rate * delay / rules.wanted(signals.rate) - losses(rules, signals.loss)
+    error(rules, signals, signals.queue, losses(rules, signals.loss))
 }
 
 /// Queueing delay in s and share of lost packets, averaged while the law is followed.
@@ -57,6 +56,8 @@ pub(super) fn no_queue(rules: &Rules, signals: &Signals) -> bool {
 pub(super) struct Law {
     idle_rounds: f64,
     level: Option<Level>,
+    /// What is lost beyond the base loss counts at least this much.
+    pub(super) excess: f64,
 }
 
 impl Law {
@@ -70,7 +71,7 @@ impl Law {
             level.loss += (loss - level.loss) * share;
         }
         // Whether the window has outgrown the path is the question.
-        let idle = no_queue(rules, signals) && signals.burst < BURST;
+        let idle = no_queue(rules, signals) && signals.burst < BURST && self.excess <= rules.losses.hurried;
         self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
     }
 
@@ -79,17 +80,27 @@ impl Law {
         self.idle_rounds = 0.0;
     }
 
+    /// What a share of lost packets counts, or what is lost beyond the base loss if that is more.
+    fn lost(self, rules: &Rules, loss: f64) -> f64 {
+        losses(rules, loss).max(self.excess)
+    }
+
     /// The logarithm of the backlog that the law wants at this level over the own one, within one either way: who is far
     /// from the others' rate moves on, though the queue of the moment says the same to all.
     fn unfairness(self, rules: &Rules, rate: f64) -> f64 {
         let Some(Level { queue, loss }) = self.level else { return 0.0 };
-        let wanted = (1.0 - losses(rules, loss)) * rules.wanted(rate);
+        let wanted = (1.0 - self.lost(rules, loss)).max(LEFT) * rules.wanted(rate);
         libm::log(wanted / (rate * queue.max(SHORTEST)).max(1e-6)).clamp(-UNFAIR, UNFAIR)
+    }
+
+    fn error(self, rules: &Rules, signals: &Signals) -> f64 {
+        error(rules, signals, signals.ahead, self.lost(rules, signals.loss))
     }
 
     /// The step, as a relative change of the window per round trip.
     pub(super) fn step(self, rules: &Rules, signals: &Signals) -> f64 {
-        let mut step = (rules.gain(signals.rate, signals.loss) * error(rules, signals)).clamp(-rules.down, rules.up);
+        let mut step =
+            (rules.gain(signals.rate, signals.loss) * self.error(rules, signals)).clamp(-rules.down, rules.up);
         step += rules.fair * self.unfairness(rules, signals.rate);
         let hurry = self.idle_rounds - rules.hurry_after;
         if hurry > 0.0 {
@@ -114,10 +125,10 @@ mod tests {
     fn ten_packets_at_the_reference_rate_are_right() {
         let rules = Rules::default();
         let balanced = signals(Rules::REFERENCE, 10.0 / Rules::REFERENCE);
-        assert!(error(&rules, &balanced).abs() < 1e-12);
+        assert!(Law::default().error(&rules, &balanced).abs() < 1e-12);
         // At a 256th of the rate an eighth as many: 32 times the delay.
         let slow = signals(Rules::REFERENCE / 256.0, 320.0 / Rules::REFERENCE);
-        assert!(error(&rules, &slow).abs() < 1e-12);
+        assert!(Law::default().error(&rules, &slow).abs() < 1e-12);
         let step = Law::default().step(&rules, &signals(Rules::REFERENCE, 15.0 / Rules::REFERENCE));
         assert!((step + 0.05).abs() < 1e-12, "half too much, times the gain");
     }
@@ -146,9 +157,14 @@ mod tests {
     #[test]
     fn losses_count_up_to_a_limit() {
         let rules = Rules::default();
-        let lossy = |loss| error(&rules, &Signals { loss, ..signals(1000.0, 0.0) });
-        assert!((lossy(0.01) - 0.7).abs() < 1e-12);
-        assert!((lossy(0.5) - 0.4).abs() < 1e-12);
+        let lossy = |loss, excess| {
+            let law = Law { excess, ..Law::default() };
+            law.error(&rules, &Signals { loss, ..signals(1000.0, 0.0) })
+        };
+        assert!((lossy(0.01, 0.0) - 0.7).abs() < 1e-12);
+        assert!((lossy(0.5, 0.0) - 0.4).abs() < 1e-12);
+        assert!((lossy(0.01, 0.2) - 0.7).abs() < 1e-12, "the larger of both");
+        assert!((lossy(0.5, 1.0) - 0.0).abs() < 1e-12, "and then up to all that is wanted");
     }
 
     #[test]
@@ -196,6 +212,9 @@ mod tests {
         assert!(steps.is_sorted() && steps[19] < rules.hurry && steps[29] == rules.hurry, "{steps:?}");
         law.end_period(&rules, &signals(1000.0, 0.1), 1.0, 0.03, false);
         assert!(law.step(&rules, &idle) == rules.up, "a queue ends it");
+        law.excess = 0.51;
+        (0..10).for_each(|_| law.end_period(&rules, &idle, 1.0, 0.03, false));
+        assert!(law.step(&rules, &idle) == rules.up, "so does what is lost beyond the base loss");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One flow's measurements, start-up, rules and window: a controller that lacks only the policy's answers.
 
+mod base_loss;
 mod beat;
 mod compete;
 mod doubt;
@@ -31,7 +32,7 @@ use crate::state::{LocalState, Measurement};
 use guide::{Ended, Guide, Verdict};
 use law::Law;
 use monitor::Monitor;
-pub use rules::{DrainRules, LeapRules, NeighbourRules, Rules, Stride};
+pub use rules::{DrainRules, LeapRules, LossRules, NeighbourRules, Rules, Stride};
 use startup::{Exit, Startup};
 use way_back::WayBack;
 
@@ -291,6 +292,8 @@ impl Agent {
             back: self.way_back.standing(),
             window: self.cwnd / self.mss,
             used: self.used,
+            acked: period.acked as f64 / self.mss,
+            lost: period.lost as f64 / self.mss,
         };
         match guide.end_period(&ended, &self.signals) {
             Verdict::Follow => true,

@@ -62,12 +62,44 @@ pub struct Rules {
     pub newcomer_most: f64,
     /// … the latter if the queueing delay before the drain was below this multiple of what the law wants.
     pub newcomer_short: f64,
+    /// What is lost beyond what the path loses anyway, and how that is found.
+    pub losses: LossRules,
     /// When and how far a flow leaps to the fair rate.
     pub leap: LeapRules,
     /// When and how the queue is drained.
     pub drain: DrainRules,
     /// What is taken for a neighbour of another kind, and how it is met.
     pub neighbour: NeighbourRules,
+}
+
+/// What is lost because flows send too much, told from what the path loses whatever is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossRules {
+    /// Time constant in s of the average share of lost packets …
+    pub average: f64,
+    /// … in which a larger share of the moment counts as this: a burst is answered at once, and is over.
+    pub burst: f64,
+    /// What that average counts in the law's error, beyond the base loss, for a packet in one at the reference rate. It
+    /// grows with the power 3/2 of the rate, so that who has more of a link yields although fewer of its packets are lost …
+    pub gain: f64,
+    /// … up to this, at which no flow grows.
+    pub most: f64,
+    /// Where it counts more than this, no path is filled faster and faster.
+    pub hurried: f64,
+    /// Average share of lost packets from which on flows without a queue hold back at [`DrainRules::tick`], …
+    pub seen: f64,
+    /// … by what they lose and this share of the rest …
+    pub depth: f64,
+    /// … for this long and a round trip (or twice this long), of which the first part passes until all do, …
+    pub settle: Nanos,
+    /// … and so many round trips apart.
+    pub rest: u64,
+    /// Base loss until it has been counted …
+    pub unknown: f64,
+    /// … and how many packets a count weighs less than that: …
+    pub belief: f64,
+    /// … it allows for so many standard deviations more than it has found.
+    pub deviations: f64,
 }
 
 /// How a flow leaps to the window that the average queue says is everybody's.
@@ -274,6 +306,20 @@ impl Default for Rules {
             newcomer_least: 0.1,
             newcomer_most: 3.0,
             newcomer_short: 3.0,
+            losses: LossRules {
+                average: 3.0,
+                burst: 0.05,
+                gain: 30.0,
+                most: 1.0,
+                hurried: 0.5,
+                seen: 0.002,
+                depth: 0.05,
+                settle: 200 * MILLISECOND,
+                rest: 20,
+                unknown: 0.005,
+                belief: 50.0,
+                deviations: 2.0,
+            },
             leap: LeapRules {
                 every: SECOND,
                 loss: 0.002,

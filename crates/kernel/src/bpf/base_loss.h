@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What a path loses whatever is sent, and what is lost beyond: the integer twin of crates/policy/src/agent/base_loss.rs. */
+#ifndef ASTRAEA_BASE_LOSS_H
+#define ASTRAEA_BASE_LOSS_H
+
+#include "drain.h"
+
+/* A period has ended with this share of lost packets. */
+static inline void base_loss_end_period(struct base_loss *b, const struct rules *r, const struct ended *e, s64 loss)
+{
+	b->average = followed(b->average, min(loss, r->losses_burst), e->length, r->losses_average);
+	if (b->from && e->now > b->from) {
+		b->lost += e->lost;
+		b->all += e->lost + e->acked;
+	}
+}
+
+/* Whether it is worth counting, when everybody may: packets are lost, and there is hardly a queue. */
+static inline bool base_loss_asks(const struct base_loss *b, const struct rules *r, const struct ended *e,
+				  const struct signals *s)
+{
+	return b->average > r->losses_seen && no_queue(r, s) && e->now - b->began >= r->losses_rest * e->srtt;
+}
+
+/* A count begins: all hold back from now on. */
+static inline void base_loss_begin(struct base_loss *b, const struct rules *r, const struct ended *e)
+{
+	b->began = e->now;
+	b->from = e->now + e->srtt + r->losses_settle;
+	b->lost = 0;
+	b->all = 0;
+}
+
+/* It is over. Few packets say little, so a count allows for more than it has found: half of all at most. */
+noinline int base_loss_judge(struct base_loss *b, const struct rules *r)
+{
+	u64 lost, allowed; /* packets, Q24 */
+
+	if (!b || !r)
+		return 0;
+	lost = min(b->lost, 1ull << 32) << 24;
+	allowed = lost + mul_shr(r->losses_deviations, root_q(lost, 24), 24) + r->losses_unknown * r->losses_belief;
+	b->found[1] = b->found[0];
+	b->found[0] = clamp(allowed / max(min(b->all, 1ull << 33) + r->losses_belief, 1ull), 1ull, (u64)Q24 / 2);
+	b->from = 0;
+	return 0;
+}
+
+/* The base loss as it is known. */
+static inline s64 base_loss_share(const struct base_loss *b, const struct rules *r)
+{
+	if (!b->found[0])
+		return r->losses_unknown;
+	return b->found[1] ? min(b->found[0], b->found[1]) : b->found[0];
+}
+
+/* What is lost beyond it, as it counts in the law's error at a rate: the more, the faster a flow is. Q24. */
+noinline s64 base_loss_excess(const struct base_loss *b, const struct rules *r, u64 rate)
+{
+	u64 relative, weight; /* Q24 */
+	s64 excess;
+
+	if (!b || !r)
+		return 0;
+	excess = b->average - base_loss_share(b, r);
+	if (excess <= 0)
+		return 0;
+	relative = max(mul_shr(max(rate, 1ull << 16), r->per_reference, 32), 1ull);
+	weight = mul_shr(r->losses_gain, mul_shr(relative, root_q(relative, 24), 24), 24);
+	return min(mul_shr(weight, excess, 24), (u64)r->losses_most);
+}
+
+#endif

@@ -1,0 +1,192 @@
+//! What a path loses whatever is sent over it, and what is lost beyond that because flows send too much.
+//!
+//! Losses of a buffer that holds a few packets come without a queue, as random ones do, and no flow can tell them apart
+//! alone: what it does changes little unless it has most of the link, and who has loses the smallest share. So all who lose
+//! packets without a queue hold back at the same time of day, by a little more than what is lost. What is lost even then
+//! is the path's own: the base loss, as the shortest round trip is the base round-trip time.
+
+use astraea_cc::Nanos;
+
+use super::guide::Ended;
+use super::law;
+use super::rules::{LossRules, Rules};
+use crate::backlog::Signals;
+
+/// The base loss of one flow's path, and its losses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BaseLoss {
+    /// Average share of lost packets.
+    average: f64,
+    /// When the last count began, and when what all have held back arrives.
+    began: Nanos,
+    from: Nanos,
+    /// What it has counted since then: packets lost, and all.
+    lost: f64,
+    all: f64,
+    /// Shares that the last two counts allow for; 1: not counted yet.
+    found: [f64; 2],
+}
+
+impl Default for BaseLoss {
+    fn default() -> Self {
+        Self { average: 0.0, began: 0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2] }
+    }
+}
+
+impl BaseLoss {
+    /// Most that a count allows for: if hardly anything came through, it says little.
+    const MOST: f64 = 0.5;
+
+    /// A period has ended with this share of lost packets.
+    pub(super) fn end_period(&mut self, rules: &LossRules, ended: &Ended, loss: f64) {
+        let share = (ended.length as f64 / 1e9 / rules.average).min(1.0);
+        self.average += (loss.min(rules.burst) - self.average) * share;
+        if ended.now > self.from {
+            self.lost += ended.lost;
+            self.all += ended.lost + ended.acked;
+        }
+    }
+
+    /// Whether it is worth counting, when everybody may: packets are lost, and there is hardly a queue.
+    pub(super) fn asks(&self, rules: &Rules, ended: &Ended, signals: &Signals) -> bool {
+        self.average > rules.losses.seen
+            && law::no_queue(rules, signals)
+            && ended.now - self.began >= rules.losses.rest * ended.srtt
+    }
+
+    /// A count begins: all hold back from now on.
+    pub(super) fn begin(&mut self, rules: &LossRules, ended: &Ended) {
+        self.began = ended.now;
+        self.from = ended.now + ended.srtt + rules.settle;
+        (self.lost, self.all) = (0.0, 0.0);
+    }
+
+    /// It is over. Few packets say little, so a count allows for more than it has found.
+    pub(super) fn judge(&mut self, rules: &LossRules) {
+        let allowed = self.lost + rules.deviations * self.lost.sqrt() + rules.unknown * rules.belief;
+        self.found = [(allowed / (self.all + rules.belief)).min(Self::MOST), self.found[0]];
+        self.from = Nanos::MAX;
+    }
+
+    /// The base loss as it is known.
+    fn base(&self, rules: &LossRules) -> f64 {
+        let least = self.found[0].min(self.found[1]);
+        if least < 1.0 { least } else { rules.unknown }
+    }
+
+    /// What is lost beyond it, as it counts in the law's error at a rate in packets/s: the more, the faster a flow is.
+    pub(super) fn excess(&self, rules: &LossRules, rate: f64) -> f64 {
+        let relative = rate.max(1.0) / Rules::REFERENCE;
+        let excess = (self.average - self.base(rules)).max(0.0);
+        (rules.gain * relative * relative.sqrt() * excess).min(rules.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{close, ms, signals};
+    use super::*;
+
+    /// A flow of 50 ms, in periods of 100 ms.
+    struct Flow {
+        rules: Rules,
+        base_loss: BaseLoss,
+        now: Nanos,
+    }
+
+    impl Flow {
+        fn new() -> Self {
+            Self { rules: Rules::default(), base_loss: BaseLoss::default(), now: 0 }
+        }
+
+        fn ended(&self, acked: f64, lost: f64) -> Ended {
+            let length = ms(100.0);
+            let mut ended =
+                Ended { now: self.now, length, srtt: ms(50.0), window: 100.0, used: true, ..Ended::default() };
+            (ended.acked, ended.lost) = (acked, lost);
+            ended
+        }
+
+        /// So many periods in which so many packets were acknowledged and lost.
+        fn periods(&mut self, count: usize, acked: f64, lost: f64) {
+            for _ in 0..count {
+                self.now += ms(100.0);
+                let ended = self.ended(acked, lost);
+                self.base_loss.end_period(&self.rules.losses, &ended, lost / (lost + acked));
+            }
+        }
+
+        fn asks(&self, backlog: f64) -> bool {
+            let signals = signals(Rules::REFERENCE, 1e3 * backlog / Rules::REFERENCE);
+            self.base_loss.asks(&self.rules, &self.ended(0.0, 0.0), &signals)
+        }
+
+        /// A count of four periods, of which the first two and a half pass until what is held back arrives.
+        fn count(&mut self, acked: f64, lost: f64) {
+            self.base_loss.begin(&self.rules.losses, &self.ended(0.0, 0.0));
+            self.periods(2, 1000.0, 500.0);
+            self.periods(2, acked, lost);
+            self.base_loss.judge(&self.rules.losses);
+        }
+
+        fn excess(&self, rate: f64) -> f64 {
+            self.base_loss.excess(&self.rules.losses, rate)
+        }
+    }
+
+    #[test]
+    fn losses_without_a_queue_are_counted_and_not_too_often() {
+        let mut flow = Flow::new();
+        flow.periods(30, 1000.0, 1.0);
+        assert!(!flow.asks(0.0), "a loss in a thousand");
+        flow.periods(30, 990.0, 10.0);
+        assert!(flow.asks(2.4));
+        assert!(!flow.asks(2.6), "of ten wanted packets these are a queue");
+        flow.count(990.0, 10.0);
+        flow.periods(5, 990.0, 10.0);
+        assert!(!flow.asks(0.0), "900 ms since the last count are less than twenty round trips");
+        flow.periods(1, 990.0, 10.0);
+        assert!(flow.asks(0.0));
+    }
+
+    #[test]
+    fn what_is_lost_when_all_hold_back_is_the_path_s_own() {
+        let mut flow = Flow::new();
+        let rules = flow.rules.losses;
+        assert_eq!(flow.base_loss.base(&rules), rules.unknown);
+        flow.count(950.0, 50.0);
+        // 100 of 2000, twice its root, and a quarter of a packet of 50.
+        let first = (100.0 + 20.0 + 0.25) / 2050.0;
+        close(flow.base_loss.base(&rules), first);
+        flow.count(1000.0, 0.0);
+        let second = 0.25 / 2050.0;
+        close(flow.base_loss.base(&rules), second);
+        flow.count(950.0, 50.0);
+        close(flow.base_loss.base(&rules), second); // others may not have held back
+        flow.count(950.0, 50.0);
+        close(flow.base_loss.base(&rules), first);
+        flow.count(0.0, 1e4);
+        flow.count(0.0, 1e4);
+        close(flow.base_loss.base(&rules), 0.5);
+    }
+
+    #[test]
+    fn only_what_is_lost_beyond_that_counts_and_more_for_fast_flows() {
+        let mut flow = Flow::new();
+        flow.periods(1000, 985.0, 15.0);
+        // Until it has been counted, half a per cent is the path's own.
+        close(flow.excess(Rules::REFERENCE), 30.0 * 0.01);
+        close(flow.excess(Rules::REFERENCE / 4.0), 30.0 * 0.01 / 8.0);
+        close(flow.excess(4.0 * Rules::REFERENCE), 1.0); // and no more
+        flow.count(970.0, 30.0);
+        flow.periods(1000, 985.0, 15.0);
+        assert_eq!(flow.excess(Rules::REFERENCE), 0.0);
+    }
+
+    #[test]
+    fn a_burst_counts_little() {
+        let mut flow = Flow::new();
+        flow.periods(1, 0.0, 1e4);
+        close(flow.base_loss.average, 0.05 / 30.0);
+    }
+}
