@@ -4,6 +4,7 @@
 #define ASTRAEA_BASE_LOSS_H
 
 #include "drain.h"
+#include "tick.h"
 
 /* A period has ended with this share of lost packets. */
 static inline void base_loss_end_period(struct base_loss *b, const struct rules *r, const struct ended *e, s64 loss)
@@ -15,17 +16,24 @@ static inline void base_loss_end_period(struct base_loss *b, const struct rules 
 	}
 }
 
-/* Whether it is worth counting, when everybody may: packets are lost, and there is hardly a queue. */
-static inline bool base_loss_asks(const struct base_loss *b, const struct rules *r, const struct ended *e,
+/*
+ * Whether it is worth counting, now that the clock has struck: packets are lost, and there is hardly a queue. Flows of long
+ * round trips hear every second, fourth or eighth strike.
+ */
+static inline bool base_loss_asks(const struct base_loss *b, const struct rules *r, const struct tick *t, u64 srtt,
 				  const struct signals *s)
 {
-	return b->average > r->losses_seen && no_queue(r, s) && e->now - b->began >= r->losses_rest * e->srtt;
+	u64 rest = r->losses_rest * srtt, every = r->tick;
+
+	every <<= every < rest;
+	every <<= every < rest;
+	every <<= every < rest;
+	return b->average > r->losses_seen && no_queue(r, s) && tick_struck(t, every);
 }
 
 /* A count begins: all hold back from now on. */
 static inline void base_loss_begin(struct base_loss *b, const struct rules *r, const struct ended *e)
 {
-	b->began = e->now;
 	b->from = e->now + e->srtt + r->losses_settle;
 	b->lost = 0;
 	b->all = 0;
@@ -42,16 +50,15 @@ noinline int base_loss_judge(struct base_loss *b, const struct rules *r)
 	allowed = lost + mul_shr(r->losses_deviations, root_q(lost, 24), 24) + r->losses_unknown * r->losses_belief;
 	b->found[1] = b->found[0];
 	b->found[0] = clamp(allowed / max(min(b->all, 1ull << 33) + r->losses_belief, 1ull), 1ull, (u64)Q24 / 2);
-	b->from = 0;
 	return 0;
 }
 
-/* The base loss as it is known. */
+/* The base loss as it is known. What nobody would count is nobody's. */
 static inline s64 base_loss_share(const struct base_loss *b, const struct rules *r)
 {
 	if (!b->found[0])
 		return r->losses_unknown;
-	return b->found[1] ? min(b->found[0], b->found[1]) : b->found[0];
+	return max(b->found[1] ? min(b->found[0], b->found[1]) : b->found[0], (u64)r->losses_seen);
 }
 
 /* What is lost beyond it, as it counts in the law's error at a rate: the more, the faster a flow is. Q24. */

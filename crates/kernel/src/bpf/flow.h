@@ -141,9 +141,8 @@ struct doubt {
 /* What the path loses whatever is sent; shares of lost packets. */
 struct base_loss {
 	__s64 average;		/* of all that is lost */
-	__u64 began;		/* the last count */
-	__u64 from;		/* when it counts from; 0: none is under way */
-	__u64 lost;		/* packets that it has counted, and all */
+	__u64 from;		/* when the last count did; 0: there was none */
+	__u64 lost;		/* packets that it has counted since then, and all */
 	__u64 all;
 	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
 };
@@ -154,7 +153,7 @@ struct law {
 	__s64 level_queue;
 	__s64 level_loss;
 	__u64 level_known;
-	__s64 excess;		/* what is lost beyond the base loss counts at least this much */
+	__s64 excess;		/* how much that counts in the error that is lost beyond the base loss */
 };
 
 /* The clock as a flow hears it. */

@@ -78,7 +78,7 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	u64 window = suspicion_pressure(&g->suspicion, r, e->now, e->srtt, s, e->window);
 	u64 since = e->now - g->last_drain, unseen = e->now - g->touched;
 	s64 large = max(r->drain_rise, part_of(g->base, r->drain_rise_share));
-	bool rested, rises = rise > large, together, strikes;
+	bool rested, rises = rise > large, together;
 
 	if (window) {
 		guide_compete(g, e->now, window, hold);
@@ -90,12 +90,11 @@ static inline enum verdict guide_follow(struct guide *g, const struct rules *r, 
 	if (rises && e->now - g->drained >= r->echo + 2 * e->srtt)
 		g->risen = 1;
 	together = g->risen && tick_struck(&g->tick, r->beat) && !suspicion_stirs(&g->suspicion, r, e->now);
-	strikes = tick_struck(&g->tick, r->tick);
-	if (strikes && base_loss_asks(&g->base_loss, r, e, s)) {
+	if (base_loss_asks(&g->base_loss, r, &g->tick, e->srtt, s)) {
 		base_loss_begin(&g->base_loss, r, e);
 		return guide_drain(g, r, CAUSE_LOSS, e, s, hold);
 	}
-	if ((together || strikes) && unseen >= r->unseen)
+	if ((together || tick_struck(&g->tick, r->tick)) && unseen >= r->unseen)
 		return guide_drain(g, r, CAUSE_TICK, e, s, hold);
 	rested = since >= max(r->drain_rest, 4 * e->srtt);
 	if (rested && rises)
@@ -221,7 +220,10 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 	if (g->drain.cause == CAUSE_LOSS) {
 		base_loss_judge(&g->base_loss, r);
 		g->mode = MODE_FOLLOW;
-		return VERDICT_FOLLOW;
+		/* That there was no queue while all held back is no reason to hurry. */
+		law_pause(&g->law);
+		*hold = guide_fit_in(g, r, e->window, e->back, false);
+		return *hold ? VERDICT_HOLD : VERDICT_FOLLOW;
 	}
 	leap_forget(&g->leap);
 	verdict = guide_judge(g, r, e->now, hold);

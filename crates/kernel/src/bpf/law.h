@@ -8,7 +8,6 @@
 #define LAW_BURST (Q24 / 20)
 #define LAW_SHORTEST (MS / 10)
 #define LAW_NO_QUEUE (Q24 / 4)	/* of the wanted backlog, at most */
-#define LAW_LEFT (Q24 / 100)	/* least of it that losses leave where shares are compared */
 
 #define SHORTEST_QUEUE (MS / 2)	/* shorter ones are noise: they do not tell the rate at which flows rest */
 
@@ -125,7 +124,7 @@ noinline s64 law_unfairness(const struct law *l, const struct rules *r, const st
 
 	if (!l || !r || !s || !l->level_known)
 		return 0;
-	rest = mul_shr(wanted(r, s->rate), max(Q24 - law_lost(l, r, l->level_loss), (s64)LAW_LEFT), 24);
+	rest = mul_shr(wanted(r, s->rate), max(Q24 - law_lost(l, r, l->level_loss), 0ll), 24);
 	own = backlog_of(s, max((u64)l->level_queue, LAW_SHORTEST));
 	return clamp(ln_q(max(rest, 1ull), 20) - ln_q(max(own, 1ull), 20), -(s64)Q24, (s64)Q24);
 }

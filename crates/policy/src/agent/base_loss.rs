@@ -10,6 +10,7 @@ use astraea_cc::Nanos;
 use super::guide::Ended;
 use super::law;
 use super::rules::{LossRules, Rules};
+use super::tick::Tick;
 use crate::backlog::Signals;
 
 /// The base loss of one flow's path, and its losses.
@@ -17,10 +18,9 @@ use crate::backlog::Signals;
 pub(super) struct BaseLoss {
     /// Average share of lost packets.
     average: f64,
-    /// When the last count began, and when what all have held back arrives.
-    began: Nanos,
+    /// When what all have held back for the last count had arrived …
     from: Nanos,
-    /// What it has counted since then: packets lost, and all.
+    /// … and what has been counted since then: packets lost, and all.
     lost: f64,
     all: f64,
     /// Shares that the last two counts allow for; 1: not counted yet.
@@ -29,13 +29,19 @@ pub(super) struct BaseLoss {
 
 impl Default for BaseLoss {
     fn default() -> Self {
-        Self { average: 0.0, began: 0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2] }
+        Self { average: 0.0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2] }
     }
 }
 
 impl BaseLoss {
     /// Most that a count allows for: if hardly anything came through, it says little.
     const MOST: f64 = 0.5;
+
+    /// That of a flow that loses this share on average.
+    #[cfg(test)]
+    pub(super) fn of(average: f64) -> Self {
+        Self { average, ..Self::default() }
+    }
 
     /// A period has ended with this share of lost packets.
     pub(super) fn end_period(&mut self, rules: &LossRules, ended: &Ended, loss: f64) {
@@ -47,16 +53,18 @@ impl BaseLoss {
         }
     }
 
-    /// Whether it is worth counting, when everybody may: packets are lost, and there is hardly a queue.
-    pub(super) fn asks(&self, rules: &Rules, ended: &Ended, signals: &Signals) -> bool {
-        self.average > rules.losses.seen
-            && law::no_queue(rules, signals)
-            && ended.now - self.began >= rules.losses.rest * ended.srtt
+    /// Whether it is worth counting, now that the clock has struck: packets are lost, and there is hardly a queue. Flows of long
+    /// round trips hear every second, fourth or eighth strike, so that they count when the others do.
+    pub(super) fn asks(&self, rules: &Rules, tick: &Tick, srtt: Nanos, signals: &Signals) -> bool {
+        let mut every = rules.drain.tick;
+        for _ in 0..3 {
+            every = if every < rules.losses.rest * srtt { 2 * every } else { every };
+        }
+        self.average > rules.losses.seen && law::no_queue(rules, signals) && tick.struck(every)
     }
 
     /// A count begins: all hold back from now on.
     pub(super) fn begin(&mut self, rules: &LossRules, ended: &Ended) {
-        self.began = ended.now;
         self.from = ended.now + ended.srtt + rules.settle;
         (self.lost, self.all) = (0.0, 0.0);
     }
@@ -65,13 +73,12 @@ impl BaseLoss {
     pub(super) fn judge(&mut self, rules: &LossRules) {
         let allowed = self.lost + rules.deviations * self.lost.sqrt() + rules.unknown * rules.belief;
         self.found = [(allowed / (self.all + rules.belief)).min(Self::MOST), self.found[0]];
-        self.from = Nanos::MAX;
     }
 
-    /// The base loss as it is known.
+    /// The base loss as it is known. What nobody would count is nobody's.
     fn base(&self, rules: &LossRules) -> f64 {
         let least = self.found[0].min(self.found[1]);
-        if least < 1.0 { least } else { rules.unknown }
+        if least < 1.0 { least.max(rules.seen) } else { rules.unknown }
     }
 
     /// What is lost beyond it, as it counts in the law's error at a rate in packets/s: the more, the faster a flow is.
@@ -91,34 +98,32 @@ mod tests {
     struct Flow {
         rules: Rules,
         base_loss: BaseLoss,
+        tick: Tick,
         now: Nanos,
     }
 
     impl Flow {
         fn new() -> Self {
-            Self { rules: Rules::default(), base_loss: BaseLoss::default(), now: 0 }
+            Self { rules: Rules::default(), base_loss: BaseLoss::default(), tick: Tick::new(0), now: 0 }
         }
 
         fn ended(&self, acked: f64, lost: f64) -> Ended {
-            let length = ms(100.0);
-            let mut ended =
-                Ended { now: self.now, length, srtt: ms(50.0), window: 100.0, used: true, ..Ended::default() };
-            (ended.acked, ended.lost) = (acked, lost);
-            ended
+            Ended { now: self.now, length: ms(100.0), srtt: ms(50.0), acked, lost, ..Ended::default() }
         }
 
         /// So many periods in which so many packets were acknowledged and lost.
         fn periods(&mut self, count: usize, acked: f64, lost: f64) {
             for _ in 0..count {
                 self.now += ms(100.0);
+                self.tick.end_period(self.now);
                 let ended = self.ended(acked, lost);
                 self.base_loss.end_period(&self.rules.losses, &ended, lost / (lost + acked));
             }
         }
 
-        fn asks(&self, backlog: f64) -> bool {
+        fn asks(&self, srtt: f64, backlog: f64) -> bool {
             let signals = signals(Rules::REFERENCE, 1e3 * backlog / Rules::REFERENCE);
-            self.base_loss.asks(&self.rules, &self.ended(0.0, 0.0), &signals)
+            self.base_loss.asks(&self.rules, &self.tick, ms(srtt), &signals)
         }
 
         /// A count of four periods, of which the first two and a half pass until what is held back arrives.
@@ -129,45 +134,53 @@ mod tests {
             self.base_loss.judge(&self.rules.losses);
         }
 
+        fn base(&self) -> f64 {
+            self.base_loss.base(&self.rules.losses)
+        }
+
         fn excess(&self, rate: f64) -> f64 {
             self.base_loss.excess(&self.rules.losses, rate)
         }
     }
 
     #[test]
-    fn losses_without_a_queue_are_counted_and_not_too_often() {
+    fn losses_without_a_queue_are_counted_when_the_clock_strikes() {
         let mut flow = Flow::new();
-        flow.periods(30, 1000.0, 1.0);
-        assert!(!flow.asks(0.0), "a loss in a thousand");
-        flow.periods(30, 990.0, 10.0);
-        assert!(flow.asks(2.4));
-        assert!(!flow.asks(2.6), "of ten wanted packets these are a queue");
-        flow.count(990.0, 10.0);
-        flow.periods(5, 990.0, 10.0);
-        assert!(!flow.asks(0.0), "900 ms since the last count are less than twenty round trips");
+        flow.periods(50, 1000.0, 1.0);
+        assert!(!flow.asks(50.0, 0.0), "a loss in a thousand");
+        flow.periods(49, 990.0, 10.0);
+        assert!(!flow.asks(50.0, 0.0), "9.9 s");
         flow.periods(1, 990.0, 10.0);
-        assert!(flow.asks(0.0));
+        assert!(flow.asks(50.0, 2.4));
+        assert!(!flow.asks(50.0, 2.6), "of ten wanted packets these are a queue");
+        // Twenty round trips apart: of 500 ms every 10 s, of 501 every 20 s, of 3 s every 40 s though that is not enough.
+        assert_eq!([500.0, 501.0].map(|srtt| flow.asks(srtt, 0.0)), [true, false]);
+        flow.periods(100, 990.0, 10.0);
+        assert_eq!([501.0, 1000.0, 3000.0].map(|srtt| flow.asks(srtt, 0.0)), [true, true, false]);
+        flow.periods(200, 990.0, 10.0);
+        assert!(flow.asks(3000.0, 0.0));
     }
 
     #[test]
     fn what_is_lost_when_all_hold_back_is_the_path_s_own() {
         let mut flow = Flow::new();
-        let rules = flow.rules.losses;
-        assert_eq!(flow.base_loss.base(&rules), rules.unknown);
+        assert_eq!(flow.base(), flow.rules.losses.unknown);
         flow.count(950.0, 50.0);
         // 100 of 2000, twice its root, and a quarter of a packet of 50.
         let first = (100.0 + 20.0 + 0.25) / 2050.0;
-        close(flow.base_loss.base(&rules), first);
+        close(flow.base(), first);
+        flow.count(990.0, 10.0);
+        let second = (20.0 + 2.0 * 20.0_f64.sqrt() + 0.25) / 2050.0;
+        close(flow.base(), second);
+        flow.count(950.0, 50.0);
+        close(flow.base(), second); // others may not have held back
+        flow.count(950.0, 50.0);
+        close(flow.base(), first);
         flow.count(1000.0, 0.0);
-        let second = 0.25 / 2050.0;
-        close(flow.base_loss.base(&rules), second);
-        flow.count(950.0, 50.0);
-        close(flow.base_loss.base(&rules), second); // others may not have held back
-        flow.count(950.0, 50.0);
-        close(flow.base_loss.base(&rules), first);
+        close(flow.base(), 0.002);
         flow.count(0.0, 1e4);
         flow.count(0.0, 1e4);
-        close(flow.base_loss.base(&rules), 0.5);
+        close(flow.base(), 0.5);
     }
 
     #[test]

@@ -235,11 +235,10 @@ impl Guide {
         let together = self.risen && self.tick.struck(rules.beat) && !self.suspicion.stirs(&self.rules, now);
         let rested = since >= rules.rest.max(4 * srtt);
         let unseen = now - self.touched;
-        let strikes = self.tick.struck(rules.tick);
-        if strikes && self.base_loss.asks(&self.rules, ended, signals) {
+        if self.base_loss.asks(&self.rules, &self.tick, srtt, signals) {
             self.base_loss.begin(&self.rules.losses, ended);
             self.drain(Cause::Loss, ended, signals)
-        } else if (together || strikes) && unseen >= rules.unseen {
+        } else if (together || self.tick.struck(rules.tick)) && unseen >= rules.unseen {
             self.drain(Cause::Tick, ended, signals)
         } else if rested && rises {
             self.drain(Cause::Rise, ended, signals)
@@ -293,7 +292,9 @@ impl Guide {
         if drain.cause == Cause::Loss {
             self.base_loss.judge(&self.rules.losses);
             self.mode = Mode::Follow;
-            return Verdict::Follow;
+            // That there was no queue while all held back is no reason to hurry.
+            self.law.pause();
+            return self.fit_in(ended.window, ended.back, false).map_or(Verdict::Follow, Verdict::Hold);
         }
         let averaged = std::mem::take(&mut self.leap);
         match self.judge(ended.now) {

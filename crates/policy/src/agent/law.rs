@@ -18,9 +18,6 @@ const SHORTEST: f64 = 1e-4;
 /// Most that a flow's distance from the fair rate counts.
 const UNFAIR: f64 = 1.0;
 
-/// Least of its wanted backlog that losses leave to a flow for that.
-const LEFT: f64 = 0.01;
-
 /// What a share of lost packets counts in the error.
 fn losses(rules: &Rules, loss: f64) -> f64 {
     (rules.loss * loss).min(rules.loss_most)
@@ -56,7 +53,7 @@ pub(super) fn no_queue(rules: &Rules, signals: &Signals) -> bool {
 pub(super) struct Law {
     idle_rounds: f64,
     level: Option<Level>,
-    /// What is lost beyond the base loss counts at least this much.
+    /// How much that counts in the error that is lost beyond the base loss.
     pub(super) excess: f64,
 }
 
@@ -89,7 +86,7 @@ impl Law {
     /// from the others' rate moves on, though the queue of the moment says the same to all.
     fn unfairness(self, rules: &Rules, rate: f64) -> f64 {
         let Some(Level { queue, loss }) = self.level else { return 0.0 };
-        let wanted = (1.0 - self.lost(rules, loss)).max(LEFT) * rules.wanted(rate);
+        let wanted = (1.0 - self.lost(rules, loss)).max(0.0) * rules.wanted(rate);
         libm::log(wanted / (rate * queue.max(SHORTEST)).max(1e-6)).clamp(-UNFAIR, UNFAIR)
     }
 
@@ -115,6 +112,7 @@ impl Law {
 
 #[cfg(test)]
 mod tests {
+    use super::super::base_loss::BaseLoss;
     use super::*;
 
     fn signals(rate: f64, queue: f64) -> Signals {
@@ -136,20 +134,22 @@ mod tests {
     #[test]
     fn no_step_is_larger_for_more_rate_or_delay() {
         let rules = Rules::default();
-        let step = |rate: f64, queue: f64, loss: f64| {
+        let step = |rate: f64, queue: f64, loss: f64, average: f64| {
             let signals = Signals { loss, ..signals(rate, queue) };
-            let mut law = Law::default();
+            let excess = BaseLoss::of(average).excess(&rules.losses, rate);
+            let mut law = Law { excess, ..Law::default() };
             law.end_period(&rules, &signals, 0.0, 0.03, true);
             law.step(&rules, &signals)
         };
         let rates: Vec<f64> = (0..100).map(|k| 10.0 * 1.1_f64.powi(k)).collect();
         let delays: Vec<f64> = (0..60).map(|k| 1e-4 * 1.2_f64.powi(k)).collect();
-        for loss in [0.0, 0.004, 0.02] {
+        for (loss, average) in [(0.0, 0.0), (0.004, 0.0), (0.02, 0.0), (0.0, 0.006), (0.02, 0.03)] {
+            let step = |rate: f64, queue: f64| step(rate, queue, loss, average);
             for delay in &delays {
-                assert!(rates.is_sorted_by(|a, b| step(*a, *delay, loss) >= step(*b, *delay, loss)), "{delay} {loss}");
+                assert!(rates.is_sorted_by(|a, b| step(*a, *delay) >= step(*b, *delay)), "{delay} {loss}");
             }
             for rate in &rates {
-                assert!(delays.is_sorted_by(|a, b| step(*rate, *a, loss) >= step(*rate, *b, loss)), "{rate} {loss}");
+                assert!(delays.is_sorted_by(|a, b| step(*rate, *a) >= step(*rate, *b)), "{rate} {loss}");
             }
         }
     }

@@ -92,13 +92,13 @@ pub struct LossRules {
     pub depth: f64,
     /// … for this long and a round trip (or twice this long), of which the first part passes until all do, …
     pub settle: Nanos,
-    /// … and so many round trips apart.
+    /// … and so many round trips apart, or eight strikes of the clock.
     pub rest: u64,
-    /// Base loss until it has been counted …
+    /// Base loss until it has been counted (`seen` at least, then), …
     pub unknown: f64,
-    /// … and how many packets a count weighs less than that: …
+    /// … which is worth as much as so many packets in each count.
     pub belief: f64,
-    /// … it allows for so many standard deviations more than it has found.
+    /// A count allows for so many standard deviations more than it has found.
     pub deviations: f64,
 }
 
