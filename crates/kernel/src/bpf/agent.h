@@ -236,8 +236,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		ended.back = a->way_back.standing;
 		ended.window = a->window;
 		ended.used = a->used;
-		ended.acked = period.acked;
-		ended.lost = period.lost;
+		base_loss_count(&a->guide.base_loss, now, period.acked, period.lost);
 		verdict = guide_end_period(p, a, &ended, &hold);
 	}
 	if (verdict == VERDICT_HOLD)

@@ -10,9 +10,14 @@
 static inline void base_loss_end_period(struct base_loss *b, const struct rules *r, const struct ended *e, s64 loss)
 {
 	b->average = followed(b->average, min(loss, r->losses_burst), e->length, r->losses_average);
-	if (b->from && e->now > b->from) {
-		b->lost += e->lost;
-		b->all += e->lost + e->acked;
+}
+
+/* These packets were acknowledged in it, and lost. */
+static inline void base_loss_count(struct base_loss *b, u64 now, u64 acked, u64 lost)
+{
+	if (b->from && now > b->from) {
+		b->lost += lost;
+		b->all += lost + acked;
 	}
 }
 
@@ -20,11 +25,15 @@ static inline void base_loss_end_period(struct base_loss *b, const struct rules 
  * Whether it is worth counting, now that the clock has struck: packets are lost, and there is hardly a queue. Flows of long
  * round trips hear every second, fourth or eighth strike.
  */
-static inline bool base_loss_asks(const struct base_loss *b, const struct rules *r, const struct tick *t, u64 srtt,
-				  const struct signals *s)
+noinline int base_loss_asks(const struct base_loss *b, const struct rules *r, const struct tick *t, u64 srtt,
+			    const struct signals *s)
 {
-	u64 rest = r->losses_rest * srtt, every = r->tick;
+	u64 rest, every;
 
+	if (!b || !r || !t || !s)
+		return 0;
+	rest = r->losses_rest * srtt;
+	every = r->tick;
 	every <<= every < rest;
 	every <<= every < rest;
 	every <<= every < rest;

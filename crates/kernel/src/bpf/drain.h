@@ -19,8 +19,6 @@ struct ended {
 	u64 back;	/* queue on the way back, which is in srtt but neither in low nor in the base */
 	u64 window;
 	u64 used;	/* whether the window was */
-	u64 acked;	/* packets */
-	u64 lost;
 };
 
 static inline u64 part_of(u64 x, s64 share)

@@ -222,11 +222,11 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 		g->mode = MODE_FOLLOW;
 		/* That there was no queue while all held back is no reason to hurry. */
 		law_pause(&g->law);
-		*hold = guide_fit_in(g, r, e->window, e->back, false);
-		return *hold ? VERDICT_HOLD : VERDICT_FOLLOW;
+		verdict = VERDICT_FOLLOW;
+	} else {
+		leap_forget(&g->leap);
+		verdict = guide_judge(g, r, e->now, hold);
 	}
-	leap_forget(&g->leap);
-	verdict = guide_judge(g, r, e->now, hold);
 	if (verdict != VERDICT_FOLLOW)
 		return verdict;
 	fitted = guide_fit_in(g, r, e->window, e->back, true);
