@@ -58,6 +58,15 @@ static inline void leave_startup(struct agent *a, const struct policy *p, enum s
 	agent_set_window(a, p, window);
 }
 
+/*
+ * Whether the window is used in the period under way: once application or receiver have limited the flow, five sixths of it
+ * have to be in flight, with one more for a packet that was lost. One that is not says nothing about the path, and does not grow.
+ */
+static inline bool is_used(const struct agent *a)
+{
+	return !a->monitor.app_limited || 6 * (a->monitor.most_in_flight + 1) * PACKET >= 5 * a->window;
+}
+
 /* A flow among many finds a queue that is enough for its rate long before a round trip shows it. */
 noinline u64 enough_delay(const struct policy *p, const struct agent *a, u64 srtt)
 {
@@ -98,7 +107,7 @@ static inline void agent_on_ack(struct agent *a, const struct policy *p, struct 
 	if (a->startup.running) {
 		enum startup_exit exit;
 
-		if (!ack->app_limited)
+		if (!ack->app_limited && (p->form != FORM_GUIDED || is_used(a)))
 			agent_set_window(a, p, a->window + ack->acked * PACKET);
 		if (p->form == FORM_GUIDED && ack->srtt)
 			a->startup.enough = enough_delay(p, a, ack->srtt);
@@ -191,15 +200,6 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	leap_forget(&a->guide.leap);
 }
 
-/*
- * Whether the window is used in the period that ends: once application or receiver have limited the flow, five sixths of it
- * have to be in flight, with one more for a packet that was lost. One that is not says nothing about the path, and does not grow.
- */
-static inline bool is_used(const struct agent *a)
-{
-	return !a->monitor.app_limited || 6 * (a->monitor.most_in_flight + 1) * PACKET >= 5 * a->window;
-}
-
 /* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */
 noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing)
 {
@@ -236,6 +236,7 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 		ended.back = a->way_back.standing;
 		ended.window = a->window;
 		ended.used = a->used;
+		/* Not below guide_end_period: the stacks of the deepest calls have 512 bytes together, and no more. */
 		base_loss_count(&a->guide.base_loss, now, period.acked, period.lost);
 		verdict = guide_end_period(p, a, &ended, &hold);
 	}

@@ -49,6 +49,7 @@ struct startup {
 	__u32 unused;
 };
 
+/* Those up to CAUSE_TICK watch on where they have not shown the base. */
 enum cause { CAUSE_RISE, CAUSE_CLOCK, CAUSE_TICK, CAUSE_TEST, CAUSE_DOUBT, CAUSE_LOSS };
 
 struct drain {

@@ -119,7 +119,8 @@ impl AgentConfig {
 ///
 /// A window that is not used says nothing about the path, which may well show no queue (RFC 7661 §3). Once the application
 /// has limited a flow, its window grows only after periods in which at least five sixths of it, but for a packet that may have
-/// been lost, were in flight; in the papers' form it is the policy's business. (Of a flow that always has something to send
+/// been lost, were in flight, and in slow start once they have been in the period under way; in the papers' form it is the
+/// policy's business. (Of a flow that always has something to send
 /// less is in flight while a queue falls, when it is to grow.) After a pause, each second of which halves the window, but not
 /// below that of the start, slow start finds out.
 #[derive(Clone, Debug)]
@@ -255,7 +256,7 @@ impl Agent {
     fn close_period(&mut self, now: Nanos) -> bool {
         let period = self.monitor.close(now);
         self.way_back.end_period();
-        self.used = !period.app_limited || period.in_flight as f64 + self.mss >= Self::USED * self.cwnd;
+        self.used = self.uses(period.in_flight, period.app_limited);
         self.measurement = self.monitor.measurement(&period, self.cwnd, self.pacing_rate().unwrap_or(0.0));
         if let Some(low) = period.rtt_min {
             self.last_rtt = low;
@@ -303,6 +304,11 @@ impl Agent {
             }
             Verdict::Leave => false,
         }
+    }
+
+    /// Whether the window is used: once the application has limited the flow, by what is in flight.
+    fn uses(&self, in_flight: u64, app_limited: bool) -> bool {
+        !app_limited || in_flight as f64 + self.mss >= Self::USED * self.cwnd
     }
 
     /// Whether acknowledgements have failed to come for longer than a retransmission timeout, or than a window of less
@@ -375,7 +381,8 @@ impl Controller for Agent {
             }
         }
         if self.startup.is_running() {
-            if !ack.rate.app_limited {
+            let (in_flight, app_limited) = self.monitor.in_flight();
+            if !ack.rate.app_limited && (self.guide.is_none() || self.uses(in_flight, app_limited)) {
                 self.set_window(self.cwnd + ack.acked as f64);
             }
             if self.config.form == Form::Guided && rtt.smoothed() > 0 {

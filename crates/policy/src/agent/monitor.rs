@@ -119,6 +119,11 @@ impl Monitor {
         self.before_ack = in_flight;
     }
 
+    /// Most payload bytes in flight in the period under way, and whether the application has ever limited the flow.
+    pub(super) fn in_flight(&self) -> (u64, bool) {
+        (self.most, self.app_limited)
+    }
+
     /// Smoothed round-trip time, 0 before the first sample.
     pub(super) fn srtt(&self) -> Nanos {
         self.srtt
