@@ -88,24 +88,27 @@ fn flows_share_fairly_with_a_short_queue() {
     assert!(span.wait < 8.0, "{span:?}");
 }
 
+/// What so many flows have from `since` (s) to a minute, several times: what happens in small buffers hangs on little, so in
+/// each trial they begin so many ns, and more, after each other.
+fn trials(count: u64, changes: &Value, flows: u64, apart: impl Fn(u64) -> Nanos, since: u64) -> Vec<Span> {
+    let rate = changes["rate"]["constant"].as_f64().expect("a rate");
+    let trial = |trial| {
+        let flows: Vec<Value> = (0..flows).map(|flow| from(flow * apart(trial))).collect();
+        let mut simulation = simulation(&flows, changes.clone(), |_| guided());
+        simulation.run_until(since * SECOND);
+        Span::run(&mut simulation, 60, rate)
+    };
+    (0..count).map(trial).collect()
+}
+
 #[test]
 fn who_takes_a_small_full_buffer_for_path_finds_out() {
     // 88 Mbit/s, 14 ms and 2 ms of buffer: no room for a rise of 3 ms. With the base of the last to come as it
     // was, one of them took most of the link.
     let changes =
         json!({"rate": {"constant": 88e6}, "delay": {"constant": 7 * MILLISECOND}, "limit": {"bytes": 23_000}});
-    // What happens there hangs on little, so several starts.
-    let indices = (0..10_u64).map(|trial| {
-        let start = |flow: u64| from(4 * flow * SECOND + trial * flow * 7 * MILLISECOND);
-        let flows: Vec<Value> = (0..5).map(start).collect();
-        let mut five = simulation(&flows, changes.clone(), |_| guided());
-        five.run_until(30 * SECOND);
-        let span = Span::run(&mut five, 60, 88e6);
-        assert!(span.utilization() > 0.95, "{span:?}");
-        span.jain()
-    });
-    let indices: Vec<f64> = indices.collect();
-    assert!(indices.iter().all(|jain| *jain > 0.9), "{indices:?}");
+    let spans = trials(10, &changes, 5, |trial| 4 * SECOND + trial * 7 * MILLISECOND, 30);
+    assert!(spans.iter().all(|span| span.utilization() > 0.95 && span.jain() > 0.9), "{spans:?}");
 }
 
 #[test]
@@ -114,16 +117,8 @@ fn a_buffer_of_a_few_packets_is_shared() {
     // While nobody knew what the path loses by itself, Jain's index was .74 after one of these starts and .93 after another.
     let changes =
         json!({"rate": {"constant": 100e6}, "delay": {"constant": 8 * MILLISECOND}, "limit": {"bytes": 15_000}});
-    let indices = (0..6_u64).map(|trial| {
-        let flows: Vec<Value> = (0..3).map(|flow| from(flow * (2 * SECOND + trial * 37 * MILLISECOND))).collect();
-        let mut three = simulation(&flows, changes.clone(), |_| guided());
-        three.run_until(20 * SECOND);
-        let span = Span::run(&mut three, 60, 100e6);
-        assert!(span.utilization() > 0.9, "{span:?}");
-        span.jain()
-    });
-    let indices: Vec<f64> = indices.collect();
-    assert!(indices.iter().all(|jain| *jain > 0.98), "{indices:?}");
+    let spans = trials(6, &changes, 3, |trial| 2 * SECOND + trial * 37 * MILLISECOND, 20);
+    assert!(spans.iter().all(|span| span.utilization() > 0.9 && span.jain() > 0.98), "{spans:?}");
 }
 
 /// The first flow is guided, the second one of another scheme, which leaves after `seconds`.

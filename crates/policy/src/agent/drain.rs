@@ -210,16 +210,8 @@ mod tests {
     /// The same with a queue of so many ms on the way back.
     fn with_back(cause: Cause, rate: f64, back: f64) -> Drain {
         let (srtt, back) = (ms(50.0 + back), ms(back));
-        let ended = Ended {
-            now: ms(1000.0),
-            length: ms(30.0),
-            low: None,
-            srtt,
-            back,
-            window: 100.0,
-            used: true,
-            ..Ended::default()
-        };
+        let (now, length) = (ms(1000.0), ms(30.0));
+        let ended = Ended { now, length, srtt, back, window: 100.0, used: true, ..Ended::default() };
         Drain::new(&Rules::default(), cause, &ended, &signals(rate, 10.0), ms(BASE))
     }
 

@@ -76,31 +76,13 @@ mod tests {
     }
 
     fn to(leap: Leap, signals: &Signals, srtt: f64, window: f64) -> Option<f64> {
-        let ended = Ended {
-            now: 0,
-            length: ms(30.0),
-            low: None,
-            srtt: ms(srtt),
-            back: 0,
-            window,
-            used: true,
-            ..Ended::default()
-        };
+        let ended = Ended { length: ms(30.0), srtt: ms(srtt), window, used: true, ..Ended::default() };
         leap.window(&Rules::default(), BASE, false, &ended, signals)
     }
 
     /// Where a flow leaps to that has just left slow start, with 50 ms of round trip.
     fn young(leap: Leap, queue: f64, window: f64) -> Option<f64> {
-        let ended = Ended {
-            now: 0,
-            length: ms(30.0),
-            low: None,
-            srtt: ms(50.0),
-            back: 0,
-            window,
-            used: true,
-            ..Ended::default()
-        };
+        let ended = Ended { length: ms(30.0), srtt: ms(50.0), window, used: true, ..Ended::default() };
         leap.window(&Rules::default(), BASE, true, &ended, &signals(2000.0, queue))
     }
 
@@ -153,8 +135,7 @@ mod tests {
         let now = signals(2000.0, 4.0);
         let leaps = |back: f64, window: f64| {
             let (srtt, back) = (ms(50.0 + back), ms(back));
-            let ended =
-                Ended { now: 0, length: ms(30.0), low: None, srtt, back, window, used: true, ..Ended::default() };
+            let ended = Ended { length: ms(30.0), srtt, back, window, used: true, ..Ended::default() };
             averaged(20).window(&Rules::default(), BASE, false, &ended, &now)
         };
         // 40 and 4 ms, and as much again.
