@@ -121,6 +121,18 @@ fn a_buffer_of_a_few_packets_is_shared() {
     assert!(spans.iter().all(|span| span.utilization() > 0.9 && span.jain() > 0.98), "{spans:?}");
 }
 
+#[test]
+fn a_buffer_that_is_no_brake_is_filled_gently() {
+    // Random losses leave no room for the queue that is wanted, and a buffer of a quarter of the path is filled within a round
+    // trip by who hurries: it was empty and overflowed in turn, .89 of the link were used, and Jain's index was .94.
+    let changes = json!({
+        "rate": {"constant": 700e6}, "delay": {"constant": 15 * MILLISECOND}, "limit": {"bytes": 600_000},
+        "loss": {"bernoulli": 0.0155},
+    });
+    let spans = trials(2, &changes, 2, |trial| 5 * SECOND + trial * 37 * MILLISECOND, 20);
+    assert!(spans.iter().all(|span| span.utilization() > 0.95 && span.jain() > 0.98), "{spans:?}");
+}
+
 /// The first flow is guided, the second one of another scheme, which leaves after `seconds`.
 fn beside(scheme: &str, seconds: Nanos, buffer: u64) -> Simulation<AnyController> {
     let leaves = json!({"start_ns": 0, "stop_ns": seconds * SECOND, "path": [0]});

@@ -76,6 +76,7 @@ fn rules(r: &Rules) -> intf::Rules {
         level: nanos(r.level),
         hurry: q24(r.hurry),
         hurry_after: q24(r.hurry_after),
+        hurry_near: q24(r.hurry_near),
         patience: r.patience,
         early: q24(r.early),
         kept: q24(r.kept),

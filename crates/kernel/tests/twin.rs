@@ -10,6 +10,7 @@ use astraea_cc::{Ack, AnyController, Congestion, Controller, Loss, MILLISECOND, 
 use astraea_kernel::intf::{self, Agent as Fixed, Policy as Laid, Probe};
 use astraea_kernel::layout;
 use astraea_kernel::probe::{Prober, native};
+use astraea_policy::state::PERIODS;
 use astraea_policy::{Agent, AgentConfig, Policy, Scratch, schemes};
 use astraea_sim::{Config, Simulation};
 use serde_json::json;
@@ -38,6 +39,8 @@ struct Log {
     /// faster and faster.
     counted: u64,
     held: u64,
+    /// Periods in which a flow would have grown faster and faster, and knew where that had ended.
+    slowed: u64,
 }
 
 /// A flow that the floating-point agent drives while the integers look on.
@@ -55,6 +58,8 @@ struct Twin {
     base: Nanos,
     /// When the last acknowledgement came, or a pause ended.
     heard: Nanos,
+    /// Periods that are still to end until nothing in the agents' memories is from a silence.
+    silent: usize,
     begun: bool,
 }
 
@@ -80,6 +85,7 @@ impl Twin {
             noted: 0,
             base: 0,
             heard: 0,
+            silent: 0,
             begun: false,
         }
     }
@@ -155,6 +161,8 @@ impl Controller for Twin {
     fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
         self.float.on_idle_restart(now, idle);
         self.heard = now;
+        // What is measured begins anew.
+        self.silent = 0;
         // The transport has seen to it that a timeout is over.
         self.feed(intf::PROBE_IDLE, |event| (event.now, event.value) = (now, idle));
     }
@@ -166,8 +174,10 @@ impl Controller for Twin {
     fn on_timer(&mut self, now: Nanos) {
         self.next = Some(now + self.float.config().period);
         if now - self.heard > 200 * MILLISECOND {
-            // Nothing is decided in silence, and in the kernel acknowledgements end periods.
+            // Nothing is decided in silence, and in the kernel acknowledgements end periods: the first rate after it is taken
+            // over another time there, and remembered for as many periods as the state holds.
             assert!(!self.float.end_period(now));
+            self.silent = 2 * PERIODS;
             return;
         }
         // Equal before the period, in the memory too, so that what differs afterwards is this period's.
@@ -191,6 +201,8 @@ impl Controller for Twin {
         let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
         let guide = &self.fixed.guide;
         let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
+        let hurry = guide.law.hurry;
+        let slowed = hurry.brink > 0 && hurry.idle_rounds > self.laid.rules.hurry_after;
         let difference = (event.window as f64 / PACKET / self.float_window()).ln().abs();
         let mut log = self.log.lock().unwrap();
         log.periods += 1;
@@ -199,7 +211,11 @@ impl Controller for Twin {
         log.waited += u64::from(waited);
         log.counted += u64::from(counted);
         log.held += u64::from(held);
-        log.differences.push(difference);
+        log.slowed += u64::from(slowed);
+        if self.silent == 0 {
+            log.differences.push(difference);
+        }
+        self.silent = self.silent.saturating_sub(1);
     }
 
     fn cwnd(&self) -> u64 {
@@ -393,19 +409,22 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
 
 #[test]
 fn integers_decide_as_floating_point_does() {
-    let (mut lowered, mut liked, mut waited, mut counted, mut held) = (0, 0, 0, 0, 0);
+    let (mut lowered, mut liked, mut waited, mut counted, mut held, mut slowed) = (0, 0, 0, 0, 0, 0);
     for case in &CASES {
         let (_, logs) = run(case);
         for (flow, log) in logs.iter().enumerate() {
             let mut log = log.lock().unwrap();
             log.differences.sort_by(f64::total_cmp);
-            let (mean, count) = (log.differences.iter().sum::<f64>() / log.periods as f64, log.differences.len());
+            let (sum, count) = (log.differences.iter().sum::<f64>(), log.differences.len());
+            let mean = sum / count as f64;
+            assert!(count as u64 > log.periods * 19 / 20, "{count} of {} periods compared", log.periods);
             let (p99, most) = (log.differences[count * 99 / 100], log.differences[count - 1]);
             lowered += log.lowered;
             liked += log.liked;
             waited += log.waited;
             counted += log.counted;
             held += log.held;
+            slowed += log.slowed;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods, \
@@ -427,6 +446,7 @@ fn integers_decide_as_floating_point_does() {
     assert!(waited > 100, "no acknowledgement has waited behind an upload");
     assert!(counted > 100, "no flow has counted what its path loses");
     assert!(held > 100, "no flow has lost more than that");
+    assert!(slowed > 100, "no flow has come near a window that lost packets");
 }
 
 #[test]

@@ -160,6 +160,7 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 	a->startup.running = 0;
 	if (p->form == FORM_GUIDED) {
 		startup_begin(&a->startup);
+		hurry_forget(&a->guide.law.hurry);
 		newcomer_forget(&a->guide.newcomer);
 		leap_forget(&a->guide.leap);
 		a->timed_out = now;
@@ -196,6 +197,7 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 	a->guide.suspicion.pressed = 0;
 	a->guide.touched = now;
 	startup_begin(&a->startup);
+	hurry_forget(&a->guide.law.hurry);
 	newcomer_forget(&a->guide.newcomer);
 	leap_forget(&a->guide.leap);
 }
@@ -268,7 +270,7 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 		part = min(ratio(length, REFERENCE_PERIOD, 24), ratio(length, max(a->monitor.srtt, 1ull), 24));
 		step = mul_q24(p->alpha, action);
 		if (p->form == FORM_GUIDED)
-			step = rules_step(&p->rules, law_step(&a->guide.law, &p->rules, &a->signals), step, a->signals.loss);
+			step = rules_step(&p->rules, law_step(&a->guide.law, &p->rules, &a->signals, a->window), step, a->signals.loss);
 		step = clamp(mul_q24(step, min(part, 64ull << 24)), -(s64)Q24 * 16, (s64)Q24 * 4);
 		if (step < 0 || a->used)
 			agent_set_window(a, p, mul_shr(a->window, exp_q30(step << 6), 30));

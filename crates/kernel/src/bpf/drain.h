@@ -10,17 +10,6 @@
 
 enum stage { STAGE_HOLDING, STAGE_AWAITING, STAGE_WATCHING, STAGE_OVER };
 
-/* A period that has ended, as the rules see it. */
-struct ended {
-	u64 now;
-	u64 length;
-	u64 low;
-	u64 srtt;
-	u64 back;	/* queue on the way back, which is in srtt but neither in low nor in the base */
-	u64 window;
-	u64 used;	/* whether the window was */
-};
-
 static inline u64 part_of(u64 x, s64 share)
 {
 	return mul_shr(x, share, 24);

@@ -148,9 +148,15 @@ struct base_loss {
 	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
 };
 
-/* Round trips without a queue (Q24), and the level around which queue and loss move while the law is followed. */
+/* How long a path has shown no queue, and what is known of its end. */
+struct hurry {
+	__s64 idle_rounds;	/* Q24 */
+	__u64 brink;		/* window with which packets were lost at the end; 0: not known */
+};
+
+/* The level around which queue and loss move while the law is followed. */
 struct law {
-	__s64 idle_rounds;
+	struct hurry hurry;
 	__s64 level_queue;
 	__s64 level_loss;
 	__u64 level_known;

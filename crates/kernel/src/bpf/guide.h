@@ -28,6 +28,7 @@ static inline void guide_believe(struct guide *g, u64 now, u64 base)
 	g->failures = 0;
 	g->base = base;
 	g->touched = now;
+	hurry_forget(&g->law.hurry);
 }
 
 static inline enum verdict guide_compete(struct guide *g, u64 now, u64 window, u64 *hold)
@@ -221,7 +222,7 @@ static inline enum verdict guide_end_drain(struct guide *g, const struct rules *
 		base_loss_judge(&g->base_loss, r);
 		g->mode = MODE_FOLLOW;
 		/* That there was no queue while all held back is no reason to hurry. */
-		law_pause(&g->law);
+		hurry_pause(&g->law.hurry);
 		verdict = VERDICT_FOLLOW;
 	} else {
 		leap_forget(&g->leap);
@@ -260,10 +261,9 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	g->law.excess = base_loss_excess(&g->base_loss, r, s->rate);
 	base_loss_end_period(&g->base_loss, r, e, s->loss);
 	if (e->used)
-		law_end_period(&g->law, r, s, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->length,
-			       following);
+		law_end_period(&g->law, r, s, e, following);
 	else
-		law_pause(&g->law);
+		hurry_pause(&g->law.hurry);
 	suspicion_end_period(&g->suspicion, r, e->length, s, e->window, following);
 	if (following) {
 		doubt_end_period(&g->doubt, r, s, e->length);

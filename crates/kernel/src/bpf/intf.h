@@ -83,6 +83,7 @@ struct rules {
 	__u64 level;
 	__s64 hurry;
 	__s64 hurry_after;
+	__s64 hurry_near;
 	__u64 patience;
 	__s64 early;
 	__s64 kept;

@@ -3,7 +3,7 @@
 #ifndef ASTRAEA_LAW_H
 #define ASTRAEA_LAW_H
 
-#include "monitor.h"
+#include "hurry.h"
 
 #define LAW_BURST (Q24 / 20)
 #define LAW_SHORTEST (MS / 10)
@@ -88,27 +88,25 @@ static inline bool no_queue(const struct rules *r, const struct signals *s)
 	return backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24);
 }
 
-/* A period of this many round trips (Q24) and this length has ended, in which the law was followed or not. */
-static inline void law_end_period(struct law *l, const struct rules *r, const struct signals *s, s64 rounds, u64 length,
-				  bool following)
+/* A period has ended in which the law was followed or not, and the window used. */
+noinline int law_end_period(struct law *l, const struct rules *r, const struct signals *s, const struct ended *e, int following)
 {
-	s64 queue = min(s->queue, 64 * SECOND);
+	s64 queue;
 	bool idle;
 
+	if (!l || !r || !s || !e)
+		return 0;
+	queue = min(s->queue, 64 * SECOND);
 	if (following) {
-		l->level_queue = l->level_known ? followed(l->level_queue, queue, length, r->level) : queue;
-		l->level_loss = l->level_known ? followed(l->level_loss, s->loss, length, r->level) : s->loss;
+		l->level_queue = l->level_known ? followed(l->level_queue, queue, e->length, r->level) : queue;
+		l->level_loss = l->level_known ? followed(l->level_loss, s->loss, e->length, r->level) : s->loss;
 		l->level_known = 1;
 	}
 	/* Whether the window has outgrown the path is the question. */
 	idle = no_queue(r, s) && s->burst < LAW_BURST && l->excess <= r->losses_hurried;
-	l->idle_rounds = idle ? min(l->idle_rounds + rounds, 1ll << 40) : 0;
-}
-
-/* A period has ended in which the window was not used: a path without a queue is no sign that more would fit. */
-static inline void law_pause(struct law *l)
-{
-	l->idle_rounds = 0;
+	hurry_end_period(&l->hurry, r, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->window, idle,
+			 s->loss > 0);
+	return 0;
 }
 
 /* What a share of lost packets counts, or what is lost beyond the base loss if that is more. */
@@ -141,14 +139,14 @@ static inline s64 law_gain(const struct rules *r, const struct signals *s)
 }
 
 /* The step as a relative change of the window per round trip, Q24. */
-static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s)
+static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s, u64 window)
 {
 	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, s->ahead, law_lost(l, r, s->loss))), -r->down, r->up);
-	s64 hurry = l->idle_rounds - r->hurry_after;
+	s64 hurry = hurry_step(&l->hurry, r, window);
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));
-	if (hurry > 0)
-		step = min(mul_q24(r->up, Q24 + min(hurry, 1ll << 36)), r->hurry);
+	if (hurry)
+		step = hurry;
 	if (s->burst > LAW_BURST)
 		step += mul_q24(r->burst, ln_q(Q24 - min(s->burst, (s64)(Q24 * 0.95)), 24));
 	return step;

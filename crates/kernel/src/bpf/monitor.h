@@ -6,6 +6,17 @@
 #include "fixed.h"
 #include "flow.h"
 
+/* A period that has ended, as the rules see it. */
+struct ended {
+	u64 now;
+	u64 length;
+	u64 low;
+	u64 srtt;
+	u64 back;	/* queue on the way back, which is in srtt but neither in low nor in the base */
+	u64 window;
+	u64 used;	/* whether the window was */
+};
+
 #define MS 1000000ull
 #define SECOND 1000000000ull
 #define SHORTEST (60 * MS)

@@ -133,9 +133,9 @@ impl Guide {
         matches!(self.mode, Mode::Compete(_))
     }
 
-    /// The law's step for these signals, as a relative change of the window per round trip.
-    pub(super) fn step(&self, signals: &Signals) -> f64 {
-        self.law.step(&self.rules, signals)
+    /// The law's step for these signals, as a relative change of the window (packets) per round trip.
+    pub(super) fn step(&self, signals: &Signals, window: f64) -> f64 {
+        self.law.step(&self.rules, signals, window)
     }
 
     /// Takes a sample of the round-trip time.
@@ -175,10 +175,9 @@ impl Guide {
         self.law.excess = self.base_loss.excess(&self.rules.losses, signals.rate);
         self.base_loss.end_period(&self.rules.losses, ended, signals.loss);
         if used {
-            let rounds = length as f64 / srtt.max(1) as f64;
-            self.law.end_period(&self.rules, signals, rounds, seconds, following);
+            self.law.end_period(&self.rules, signals, ended, following);
         } else {
-            self.law.pause();
+            self.law.hurry.pause();
         }
         self.suspicion.end_period(&self.rules, seconds, signals, window, following);
         if following {
@@ -293,7 +292,7 @@ impl Guide {
             self.base_loss.judge(&self.rules.losses);
             self.mode = Mode::Follow;
             // That there was no queue while all held back is no reason to hurry.
-            self.law.pause();
+            self.law.hurry.pause();
             return self.fit_in(ended.window, ended.back, false).map_or(Verdict::Follow, Verdict::Hold);
         }
         let averaged = std::mem::take(&mut self.leap);
@@ -371,6 +370,7 @@ impl Guide {
         self.failures = 0;
         self.base = base;
         self.touched = now;
+        self.law.hurry.forget();
     }
 
     fn compete(&mut self, compete: Compete) -> Verdict {
@@ -420,6 +420,7 @@ impl Guide {
     /// Begins again: everything in flight was lost, or nothing has been for long.
     pub(super) fn restart(&mut self) {
         self.mode = Mode::Follow;
+        self.law.hurry.forget();
         self.suspicion.forget();
         self.newcomer = Newcomer::default();
         self.leap = Leap::default();

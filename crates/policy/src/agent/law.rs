@@ -3,6 +3,8 @@
 //! FAST TCP's idea (Wei, Jin, Low and Hegde 2006) with a wanted backlog that grows with a power of the rate, so that the
 //! queue of many slow flows stays short.
 
+use super::guide::Ended;
+use super::hurry::Hurry;
 use super::rules::Rules;
 use crate::backlog::Signals;
 
@@ -48,18 +50,19 @@ pub(super) fn no_queue(rules: &Rules, signals: &Signals) -> bool {
     signals.rate * signals.queue < (1.0 - NO_QUEUE) * rules.wanted(signals.rate)
 }
 
-/// The law's memory: round trips without a queue, and the level around which the queue moves.
+/// The law's memory: how long the path has shown no queue, and the level around which the queue moves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Law {
-    idle_rounds: f64,
+    pub(super) hurry: Hurry,
     level: Option<Level>,
     /// How much that counts in the error that is lost beyond the base loss.
     pub(super) excess: f64,
 }
 
 impl Law {
-    /// A period of this many round trips and seconds has ended, in which the law was followed or not.
-    pub(super) fn end_period(&mut self, rules: &Rules, signals: &Signals, rounds: f64, seconds: f64, followed: bool) {
+    /// A period has ended in which the law was followed or not, and the window used.
+    pub(super) fn end_period(&mut self, rules: &Rules, signals: &Signals, ended: &Ended, followed: bool) {
+        let seconds = ended.length as f64 / 1e9;
         if followed {
             let Signals { queue, loss, .. } = *signals;
             let level = self.level.get_or_insert(Level { queue, loss });
@@ -69,12 +72,8 @@ impl Law {
         }
         // Whether the window has outgrown the path is the question.
         let idle = no_queue(rules, signals) && signals.burst < BURST && self.excess <= rules.losses.hurried;
-        self.idle_rounds = if idle { self.idle_rounds + rounds } else { 0.0 };
-    }
-
-    /// A period has ended in which the window was not used: a path without a queue is no sign that more would fit.
-    pub(super) fn pause(&mut self) {
-        self.idle_rounds = 0.0;
+        let rounds = ended.length as f64 / ended.srtt.max(1) as f64;
+        self.hurry.end_period(rules, rounds, ended.window, idle, signals.loss > 0.0);
     }
 
     /// What a share of lost packets counts, or what is lost beyond the base loss if that is more.
@@ -94,14 +93,13 @@ impl Law {
         error(rules, signals, signals.ahead, self.lost(rules, signals.loss))
     }
 
-    /// The step, as a relative change of the window per round trip.
-    pub(super) fn step(self, rules: &Rules, signals: &Signals) -> f64 {
+    /// The step, as a relative change of the window (packets) per round trip.
+    pub(super) fn step(self, rules: &Rules, signals: &Signals, window: f64) -> f64 {
         let mut step =
             (rules.gain(signals.rate, signals.loss) * self.error(rules, signals)).clamp(-rules.down, rules.up);
         step += rules.fair * self.unfairness(rules, signals.rate);
-        let hurry = self.idle_rounds - rules.hurry_after;
-        if hurry > 0.0 {
-            step = (rules.up * (1.0 + hurry)).min(rules.hurry);
+        if let Some(hurry) = self.hurry.step(rules, window) {
+            step = hurry;
         }
         if signals.burst > BURST {
             step += rules.burst * libm::log(1.0 - signals.burst.min(0.95));
@@ -113,11 +111,19 @@ impl Law {
 #[cfg(test)]
 mod tests {
     use super::super::base_loss::BaseLoss;
+    use super::super::testing::ms;
     use super::*;
 
     fn signals(rate: f64, queue: f64) -> Signals {
         Signals { rate, queue, ahead: queue, ..Signals::default() }
     }
+
+    /// A period of so many ms, which is a round trip, with a window of 100 packets.
+    fn ended(length: f64) -> Ended {
+        Ended { length: ms(length), srtt: ms(length), window: WINDOW, ..Ended::default() }
+    }
+
+    const WINDOW: f64 = 100.0;
 
     #[test]
     fn ten_packets_at_the_reference_rate_are_right() {
@@ -127,7 +133,7 @@ mod tests {
         // At a 256th of the rate an eighth as many: 32 times the delay.
         let slow = signals(Rules::REFERENCE / 256.0, 320.0 / Rules::REFERENCE);
         assert!(Law::default().error(&rules, &slow).abs() < 1e-12);
-        let step = Law::default().step(&rules, &signals(Rules::REFERENCE, 15.0 / Rules::REFERENCE));
+        let step = Law::default().step(&rules, &signals(Rules::REFERENCE, 15.0 / Rules::REFERENCE), WINDOW);
         assert!((step + 0.05).abs() < 1e-12, "half too much, times the gain");
     }
 
@@ -138,8 +144,8 @@ mod tests {
             let signals = Signals { loss, ..signals(rate, queue) };
             let excess = BaseLoss::of(average).excess(&rules.losses, rate);
             let mut law = Law { excess, ..Law::default() };
-            law.end_period(&rules, &signals, 0.0, 0.03, true);
-            law.step(&rules, &signals)
+            law.end_period(&rules, &signals, &ended(30.0), true);
+            law.step(&rules, &signals, WINDOW)
         };
         let rates: Vec<f64> = (0..100).map(|k| 10.0 * 1.1_f64.powi(k)).collect();
         let delays: Vec<f64> = (0..60).map(|k| 1e-4 * 1.2_f64.powi(k)).collect();
@@ -175,8 +181,8 @@ mod tests {
         let step = |rate: f64| {
             let mut law = Law::default();
             // The queue of the moment says 1 to everybody: it is hardly there.
-            law.end_period(&rules, &signals(rate, queue), 1.0, 0.03, true);
-            law.step(&rules, &signals(rate, 0.0))
+            law.end_period(&rules, &signals(rate, queue), &ended(30.0), true);
+            law.step(&rules, &signals(rate, 0.0), WINDOW)
         };
         assert!((step(Rules::REFERENCE) - rules.up).abs() < 1e-12, "at the fair rate: the law alone");
         // Five eighths of the logarithm of its distance.
@@ -191,36 +197,32 @@ mod tests {
         let mut law = Law::default();
         let queue = 10.0 / Rules::REFERENCE;
         let at = |queue: f64| signals(Rules::REFERENCE, queue);
-        law.end_period(&rules, &at(queue), 1.0, 0.1, true);
-        (0..100).for_each(|_| law.end_period(&rules, &at(2.0 * queue), 1.0, 0.1, false));
+        law.end_period(&rules, &at(queue), &ended(100.0), true);
+        (0..100).for_each(|_| law.end_period(&rules, &at(2.0 * queue), &ended(100.0), false));
         assert!(law.unfairness(&rules, Rules::REFERENCE).abs() < 1e-12);
-        law.end_period(&rules, &at(2.0 * queue), 1.0, 0.1, true);
+        law.end_period(&rules, &at(2.0 * queue), &ended(100.0), true);
         assert!((law.unfairness(&rules, Rules::REFERENCE) + 1.4_f64.ln()).abs() < 1e-9);
     }
 
     #[test]
-    fn an_idle_path_is_filled_faster_and_faster() {
+    fn a_path_without_a_queue_is_one_to_hurry_on_and_losses_are_none() {
         let rules = Rules::default();
         let idle = signals(1000.0, 0.0);
-        let mut law = Law::default();
-        let mut steps = Vec::new();
-        for _ in 0..30 {
-            law.end_period(&rules, &idle, 1.0, 0.03, false);
-            steps.push(law.step(&rules, &idle));
-        }
-        assert!(steps[..2].iter().all(|step| *step == rules.up));
-        assert!(steps.is_sorted() && steps[19] < rules.hurry && steps[29] == rules.hurry, "{steps:?}");
-        law.end_period(&rules, &signals(1000.0, 0.1), 1.0, 0.03, false);
-        assert!(law.step(&rules, &idle) == rules.up, "a queue ends it");
-        law.excess = 0.51;
-        (0..10).for_each(|_| law.end_period(&rules, &idle, 1.0, 0.03, false));
-        assert!(law.step(&rules, &idle) == rules.up, "so does what is lost beyond the base loss");
+        let after = |signals: &Signals, excess: f64| {
+            let mut law = Law { excess, ..Law::default() };
+            (0..10).for_each(|_| law.end_period(&rules, signals, &ended(30.0), false));
+            law.step(&rules, &idle, WINDOW)
+        };
+        assert!(after(&idle, 0.0) > rules.up);
+        assert_eq!(after(&signals(1000.0, 0.1), 0.0), rules.up, "a queue");
+        assert_eq!(after(&Signals { burst: 0.05, ..idle }, 0.0), rules.up, "a burst of losses");
+        assert_eq!(after(&idle, 0.51), rules.up, "what is lost beyond the base loss");
     }
 
     #[test]
     fn a_burst_of_losses_is_followed() {
         let rules = Rules::default();
-        let step = Law::default().step(&rules, &Signals { burst: 0.5, ..signals(1000.0, 0.0) });
+        let step = Law::default().step(&rules, &Signals { burst: 0.5, ..signals(1000.0, 0.0) }, WINDOW);
         assert!((step - (rules.up + 0.5 * 0.5_f64.ln())).abs() < 1e-12);
     }
 }

@@ -6,6 +6,7 @@ mod compete;
 mod doubt;
 mod drain;
 mod guide;
+mod hurry;
 mod law;
 mod leap;
 mod loss_intervals;
@@ -39,7 +40,7 @@ use way_back::WayBack;
 /// The law's step at these signals, as a relative change of the window per round trip, for a flow that remembers
 /// nothing: on a path that keeps showing no queue it grows with time (see [`Rules::hurry`]).
 pub fn law_step(rules: &Rules, signals: &Signals) -> f64 {
-    Law::default().step(rules, signals)
+    Law::default().step(rules, signals, 0.0)
 }
 
 /// How a flow is driven.
@@ -325,7 +326,8 @@ impl Agent {
         let answered = match &self.guide {
             Some(guide) => {
                 let network = config.alpha * action.clamp(-1.0, 1.0);
-                let step = config.rules.step(guide.step(&self.signals), network, self.signals.loss);
+                let step =
+                    config.rules.step(guide.step(&self.signals, self.cwnd / self.mss), network, self.signals.loss);
                 config.stepped(self.cwnd, step, srtt)
             }
             None => config.answered(self.cwnd, action, 0.0, srtt),

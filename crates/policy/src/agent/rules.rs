@@ -46,6 +46,9 @@ pub struct Rules {
     pub hurry: f64,
     /// … which begins after this many round trips without one.
     pub hurry_after: f64,
+    /// How much larger than `up` it is at most where the window is e times the one at which it last ended with losses, or an
+    /// e-th of it; nearer in proportion to the logarithm.
+    pub hurry_near: f64,
     /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, at most …
     pub patience: u64,
     /// … and the delay, in multiples of what the law would want at this rate (at least 4 ms), that is enough.
@@ -298,6 +301,7 @@ impl Default for Rules {
             level: 0.25,
             hurry: 0.5,
             hurry_after: 2.0,
+            hurry_near: 0.25,
             patience: 2,
             early: 3.5,
             kept: 0.75,
