@@ -58,7 +58,7 @@ struct Twin {
     base: Nanos,
     /// When the last acknowledgement came, or a pause ended.
     heard: Nanos,
-    /// Periods that are still to end until nothing in the agents' memories is from a silence.
+    /// Periods that are still to end until no rate that was taken over a silence is among what the policy sees.
     silent: usize,
     begun: bool,
 }
@@ -175,7 +175,7 @@ impl Controller for Twin {
         self.next = Some(now + self.float.config().period);
         if now - self.heard > 200 * MILLISECOND {
             // Nothing is decided in silence, and in the kernel acknowledgements end periods: the first rate after it is taken
-            // over another time there, and remembered for as many periods as the state holds.
+            // over another time there (of a packet or two at first, for a few periods), and seen for as many as the state holds.
             assert!(!self.float.end_period(now));
             self.silent = 2 * PERIODS;
             return;
@@ -446,7 +446,7 @@ fn integers_decide_as_floating_point_does() {
     assert!(waited > 100, "no acknowledgement has waited behind an upload");
     assert!(counted > 100, "no flow has counted what its path loses");
     assert!(held > 100, "no flow has lost more than that");
-    assert!(slowed > 100, "no flow has come near a window that lost packets");
+    assert!(slowed > 100, "no flow has hurried that knew where it had ended");
 }
 
 #[test]

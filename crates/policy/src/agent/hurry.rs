@@ -1,9 +1,9 @@
 //! Hurry: a path that keeps showing no queue is filled faster and faster.
 //!
 //! What a window meets is heard of a round trip later, when it has grown on. A buffer that holds less than that is empty and
-//! overflows in turn, and drops the largest share of what the smallest windows send. So a flow remembers at which window it
-//! lost packets, comes near it slowly, and leaves it slowly, as CUBIC does around the window of its last loss (RFC 9438
-//! §4.4 and §4.5).
+//! overflows in turn, and drops the largest share of what the smallest windows send. So a flow remembers the window with which
+//! it heard of a queue while packets were being lost, comes near it slowly, and leaves it slowly, as CUBIC does around the
+//! window of its last loss (RFC 9438 §4.4 and §4.5).
 
 use super::rules::Rules;
 
@@ -11,13 +11,13 @@ use super::rules::Rules;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hurry {
     idle_rounds: f64,
-    /// Window in packets at which hurry last ended, where packets were lost; 0: not known.
+    /// Window in packets at which hurry last ended while packets were lost; 0: not known.
     brink: f64,
 }
 
 impl Hurry {
     /// A period of this many round trips has ended, with this window in packets: whether there was no queue, and whether
-    /// packets were lost.
+    /// packets have been lost of late.
     pub(super) fn end_period(&mut self, rules: &Rules, rounds: f64, window: f64, idle: bool, lossy: bool) {
         if !idle && lossy && self.rounds(rules) > 0.0 {
             self.brink = window;

@@ -220,6 +220,22 @@ mod tests {
     }
 
     #[test]
+    fn where_hurry_ended_with_losses_it_is_slow_the_next_time() {
+        let rules = Rules::default();
+        let idle = signals(1000.0, 0.0);
+        let again = |loss: f64| {
+            let mut law = Law::default();
+            let queue = Signals { loss, ..signals(1000.0, 0.1) };
+            for (periods, signals) in [(30, &idle), (1, &queue), (30, &idle)] {
+                (0..periods).for_each(|_| law.end_period(&rules, signals, &ended(30.0), false));
+            }
+            law.step(&rules, &idle, WINDOW)
+        };
+        assert_eq!(again(0.0), rules.hurry);
+        assert!((again(0.001) - rules.up).abs() < 1e-12);
+    }
+
+    #[test]
     fn a_burst_of_losses_is_followed() {
         let rules = Rules::default();
         let step = Law::default().step(&rules, &Signals { burst: 0.5, ..signals(1000.0, 0.0) }, WINDOW);

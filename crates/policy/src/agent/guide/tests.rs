@@ -510,3 +510,21 @@ fn all_who_lose_packets_without_a_queue_hold_back_at_a_tick() {
     (0..200).for_each(|_| _ = flow.lossy_period(BASE, 0.01));
     assert!(flow.guide.law.excess > 0.1, "{}", flow.guide.law.excess);
 }
+
+#[test]
+fn where_hurry_ended_is_forgotten_with_a_longer_path_and_at_a_new_start() {
+    let rules = Rules::default();
+    let forgets: [fn(&mut Guide); 3] = [|_| (), |guide| guide.believe(guide.touched, ms(60.0)), Guide::restart];
+    let steps = forgets.map(|forget| {
+        let mut flow = Flow::new();
+        for _ in 0..10 {
+            flow.period(BASE);
+        }
+        flow.lossy_period(BASE + 10.0, 0.01);
+        forget(&mut flow.guide);
+        flow.guide.law.hurry.end_period(&rules, 30.0, flow.window, true, false);
+        flow.guide.law.hurry.step(&rules, 100.0)
+    });
+    assert!(steps[0] < Some(2.0 * rules.up), "{steps:?}");
+    assert_eq!(steps[1..], [Some(rules.hurry); 2]);
+}
