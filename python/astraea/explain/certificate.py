@@ -21,7 +21,8 @@ STRICT = (
     "While the law is within its limits the step falls strictly, so that flows at rest have one and the same "
     "throughput. Without loss that is where the own backlog is .75 to 2 times the wanted one up to 40 Mbit/s, and .5 "
     "to 3 times from 122 Mbit/s on; with loss .75 to 2 times at all rates, less 30 times the share of packets lost, "
-    "at most .6. Beyond them that is the network's doing: see the grid."
+    "at most .6, or what is lost beyond the path's own loss if that counts more. Beyond them that is the network's "
+    "doing: see the grid."
 )
 WEAK = (
     "No law is added, so whether the step falls strictly (one value) or is flat somewhere (an interval) is the "
@@ -34,7 +35,8 @@ COVERS = (
 LEAVES_OUT = (
     "whether and how fast flows come to rest: delay in the loop could make them swing, which simulations must show",
     "flows that see different things: a late one that takes the others' queue for its base round-trip time, one with "
-    "more random loss or more jitter than the other, one that has just seen another queue (over .25 s)",
+    "more random loss or more jitter than the other, one that takes more of its losses for the path's own, one that "
+    "has just seen another queue (over .25 s)",
     "slow start, drains, leaps, competition with other schemes, bursts of losses, paths that keep showing no queue, "
     "and windows at their smallest or largest",
     "paths with several bottlenecks",
