@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from astraea.errors import UserError
@@ -11,19 +13,38 @@ from astraea.errors import UserError
 
 def write_whole(path: Path, content: bytes) -> Path:
     """Write `content` to `path` through a temporary file beside it; `UserError` if that fails."""
-    temporary: Path | None = None
+    return write_together({path: content})[0]
+
+
+def write_together(contents: Mapping[Path, bytes]) -> list[Path]:
+    """Write each content to its path as `write_whole` does, none before all have found room; returns the paths."""
+    with ExitStack() as temporaries:
+        written = [(path, content, _beside(path, content, temporaries)) for path, content in contents.items()]
+        for path, content, temporary in written:
+            try:
+                if temporary is None:  # to be written to, not to be replaced
+                    path.write_bytes(content)
+                else:
+                    os.replace(temporary, path)  # noqa: PTH105 - says that it is atomic
+            except OSError as error:
+                raise _unwritten(path, error) from None
+    return list(contents)
+
+
+def _beside(path: Path, content: bytes, temporaries: ExitStack) -> Path | None:
+    """A temporary file with `content` beside `path`, gone with `temporaries`; none for a device or a pipe."""
     try:
         if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a device or a pipe: to be written to, not to be replaced
-            return path
+            return None
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
             temporary = Path(file.name)
+            temporaries.callback(temporary.unlink, missing_ok=True)
             file.write(content)
         temporary.chmod(0o644)
-        os.replace(temporary, path)  # noqa: PTH105 - says that it is atomic
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-    return path
+        raise _unwritten(path, error) from None
+    return temporary
+
+
+def _unwritten(path: Path, error: OSError) -> UserError:
+    return UserError(f"{path}: cannot be written: {error.strerror}")

@@ -14,7 +14,7 @@ from astraea.errors import UserError
 from astraea.explain import figures, page
 from astraea.explain.certificate import certificate
 from astraea.explain.model import Model
-from astraea.files import write_whole
+from astraea.files import write_together
 
 SCHEMA = 1
 """Version of the layout of explain.json."""
@@ -47,4 +47,4 @@ def write(found: dict[str, Any], directory: Path) -> list[Path]:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{directory}: cannot be made: {error.strerror}") from None
-    return [write_whole(directory / name, content) for name, content in files.items()]
+    return write_together({directory / name: content for name, content in files.items()})
