@@ -19,22 +19,21 @@ def write_whole(path: Path, content: bytes) -> Path:
 def write_together(contents: Mapping[Path, bytes]) -> list[Path]:
     """Write each content to its path as `write_whole` does, none before all have found room; returns the paths."""
     with ExitStack() as temporaries:
-        written = [(path, content, _beside(path, content, temporaries)) for path, content in contents.items()]
-        for path, content, temporary in written:
-            try:
-                if temporary is None:  # to be written to, not to be replaced
-                    path.write_bytes(content)
-                else:
+        written = [(_beside(path, content, temporaries), path) for path, content in contents.items()]
+        for temporary, path in written:
+            if temporary is not None:
+                try:
                     os.replace(temporary, path)  # noqa: PTH105 - says that it is atomic
-            except OSError as error:
-                raise _unwritten(path, error) from None
+                except OSError as error:
+                    raise _unwritten(path, error) from None
     return list(contents)
 
 
 def _beside(path: Path, content: bytes, temporaries: ExitStack) -> Path | None:
-    """A temporary file with `content` beside `path`, gone with `temporaries`; none for a device or a pipe."""
+    """A temporary file with `content` beside `path`, gone with `temporaries`; a device or a pipe is written instead."""
     try:
         if path.exists() and not path.is_file():
+            path.write_bytes(content)
             return None
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
             temporary = Path(file.name)

@@ -43,6 +43,13 @@ def test_files_of_which_one_finds_no_room_are_not_written_at_all(tmp_path: Path)
     assert first.stat().st_mode & 0o777 == 0o644
 
 
+def test_files_of_which_one_is_a_directory_are_not_written_at_all(tmp_path: Path) -> None:
+    (tmp_path / "page").mkdir()
+    with pytest.raises(UserError, match="page: cannot be written: Is a directory"):
+        write_together({tmp_path / "table": b"small", tmp_path / "page": b"page"})
+    assert [file.name for file in tmp_path.iterdir()] == ["page"]
+
+
 def test_a_device_is_written_to_and_not_replaced() -> None:
     assert write_whole(Path("/dev/null"), b"gone") == Path("/dev/null")
     assert Path("/dev/null").is_char_device()

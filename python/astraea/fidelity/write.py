@@ -16,7 +16,7 @@ from astraea.errors import UserError
 from astraea.fidelity import figures
 from astraea.fidelity.compare import BOUNDS
 from astraea.fidelity.measure import Pair
-from astraea.files import write_together
+from astraea.files import write_whole
 
 JSON, PAGE = "fidelity.json", "fidelity.html"
 
@@ -36,9 +36,8 @@ def write(directory: Path, found: dict[str, Any], pairs: Sequence[Pair]) -> Path
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from None
-    table = (json.dumps(found, indent=1, allow_nan=False) + "\n").encode()
-    page = render(found, pairs).encode()
-    return write_together({directory / JSON: table, directory / PAGE: page})[-1]
+    write_whole(directory / JSON, (json.dumps(found, indent=1, allow_nan=False) + "\n").encode())
+    return write_whole(directory / PAGE, render(found, pairs).encode())
 
 
 def render(found: dict[str, Any], pairs: Sequence[Pair]) -> str:
