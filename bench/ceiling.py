@@ -59,8 +59,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Jain's index could be on the grids.")
     parser.add_argument("--seed-offset", type=int, default=0, metavar="N", help="other random draws")
     offset = parser.parse_args().seed_offset
-    for name, grid in (("validation-grid", settings.validation_grid), ("test-grid", settings.test_grid)):
-        found = [index for setting in grid(offset) if (index := ceiling(setting.raw)) is not None]
+    for name in ("training-range", *settings.GRIDS):
+        found = [index for setting in settings.GROUPS[name](offset) if (index := ceiling(setting.raw)) is not None]
         tenth = np.percentile(found, 10)
         print(f"{name:16} mean {np.mean(found):.4f}  10th percentile {tenth:.4f}  min {np.min(found):.4f}")
 

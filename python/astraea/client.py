@@ -313,7 +313,9 @@ class Client:
         if self._socket is None:
             time.sleep(wait)
             return []
-        if not select.select([self._socket], [], [], wait)[0]:
+        ready = select.poll()  # unlike select() it takes any number of open files
+        ready.register(self._socket, select.POLLIN)
+        if not ready.poll(math.ceil(1000 * wait)):
             return []
         return list(self._receive())
 

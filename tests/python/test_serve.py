@@ -4,6 +4,7 @@ import functools
 import math
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -303,6 +304,52 @@ def test_c_rule_is_the_python_rule(directory: Path, example: Path) -> None:
     expected = rule(terms, Report(rate=rate, ahead=queue, window=window, srtt=0.04 + queue))
     assert after[0] == expected.action
     assert after[1] == pytest.approx(expected.window, rel=1e-12)
+
+
+@contextmanager
+def deaf(path: Path) -> Iterator[None]:
+    """A service that has stopped: its socket is there, and its queue of connections is full."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(0)
+        waiting = []
+        try:
+            while True:
+                waiting.append(socket.socket(socket.AF_UNIX))
+                waiting[-1].setblocking(False)
+                waiting[-1].connect(str(path))
+        except BlockingIOError:
+            yield
+        finally:
+            for each in waiting:
+                each.close()
+
+
+def test_nobody_waits_for_a_service_that_accepts_nobody(directory: Path, example: Path) -> None:
+    from astraea.eval import api
+
+    path = directory / "deaf.sock"
+    with deaf(path):
+        run = subprocess.run([example, f"unix:{path}", "1", "100"], capture_output=True, timeout=PATIENT, check=False)
+        assert (run.returncode, run.stderr.decode()) == (2, f"example: unix:{path}: no service answers\n")
+        with pytest.raises(UserError, match="no service: it accepts no connection"):
+            api.execute("three-flows", ["astraea"], decide=f"unix:{path}")
+        with pytest.raises(UserError), Client(f"unix:{path}") as asking:
+            asking.connect(0.2)
+
+
+def test_a_client_in_a_process_with_many_open_files(service: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("no more than 2047 files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert client(service).decide(1, REPORT).version is not None
+    finally:
+        for each in files:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_sockets_of_systemd(directory: Path) -> None:

@@ -193,6 +193,30 @@ fn a_timeout_in_an_outage_and_the_way_back() {
 }
 
 #[test]
+fn what_is_sent_again_after_a_timeout_ends_no_pause() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea-pure");
+    // Nothing passes for two and a half seconds: the last timeout comes more than a second after the last acknowledgement.
+    let pieces = [(0, 4e7), (600_000_000, 0.0), (3_100_000_000_u64, 4e7)];
+    let rate = json!({"schedule": pieces, "repeat_ns": 0});
+    let emulator = emulator(
+        json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 150_000}}),
+        1,
+    );
+    over(&emulator, own.name(), 4_000_000, || {
+        until("timeouts", || attached.counters().unwrap().timeouts >= 3);
+        let before = attached.counters().unwrap().periods;
+        until("acknowledgements", || attached.counters().unwrap().periods > before);
+        let window = || attached.flows().unwrap().iter().map(|flow| flow.view.window >> 20).max().unwrap_or(0);
+        let largest = (0..15).map(|_| (std::thread::sleep(ms(10)), window()).1).max().unwrap();
+        assert!(largest < 6, "{largest} packets: this policy leaves slow start at a timeout");
+    });
+}
+
+#[test]
 fn marks_instead_of_losses() {
     if cannot_run() {
         return;
@@ -393,4 +417,23 @@ fn a_socket_that_comes_back_begins_anew() {
     anew(&mut stream, before);
     drop(stream);
     receiver.join().unwrap();
+}
+
+#[test]
+fn a_flow_that_nothing_can_be_kept_of_gives_way_to_losses() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 50_000, 1);
+    if let Err(error) = emulator.senders().sysctl("core/optmem_max", "1000") {
+        eprintln!("skipped: before Linux 6.8 this limit is the whole system's: {error}");
+        return;
+    }
+    let flow = Flow::start(&emulator, 0, own.name(), ms(0), ms(3000));
+    let (bytes, info) = flow.finish().unwrap();
+    assert!(attached.counters().unwrap().failed > 0, "there was memory after all");
+    assert!(bytes > 5_000_000, "{bytes} bytes of 15 million that fit");
+    assert!(info.tcpi_total_retrans < 100, "{}: CUBIC's window falls at a loss", info.tcpi_total_retrans);
 }

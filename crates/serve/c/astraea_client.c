@@ -181,7 +181,8 @@ static void greet(struct astraea_client *client)
 		if (parse(client->address, &target, &length) != 0)
 			return;
 		int type = client->is_stream ? SOCK_STREAM : SOCK_DGRAM;
-		int found = socket(target.ss_family, type | SOCK_CLOEXEC, 0);
+		/* Blocking, it would wait for as long as a service that has stopped accepts nobody. */
+		int found = socket(target.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (found < 0)
 			return;
 		if (connect(found, (struct sockaddr *)&target, length) != 0) {
@@ -262,8 +263,10 @@ static void take(struct astraea_client *client, struct asked *asked, const uint8
 		return;
 	if (get(body, 8) != asked->flow->name || get(body + 8, 4) != asked->flow->period)
 		return;
-	double action = get_double(body + 16);
-	if (message[5] == ANSWER && action >= -1 && action <= 1) {
+	if (message[5] == ANSWER) {
+		double action = get_double(body + 16);
+		if (!(action >= -1 && action <= 1))
+			return;
 		asked->answered = 1;
 		asked->decision = (struct astraea_decision){ action, get_double(body + 24), get(body + 32, 8), 0 };
 	} else if (message[5] == REFUSE && get(body + 12, 4) == REFUSED_SESSION) {

@@ -8,6 +8,7 @@ use astraea_cc::{MILLISECOND, MSS, Nanos};
 use astraea_emu::{DEVICE, Emulator, Report, Route, receiver_address, sender_address};
 use astraea_quic::transfer::{DATAGRAM, PAYLOAD};
 use astraea_sim::{Config, DelayConfig, FlowConfig, LinkConfig, RateConfig};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::flow::FlowOutcome;
 use crate::flows::{Flows, FlowsError, Outcome};
@@ -128,6 +129,10 @@ pub fn check(job: &Job) -> Result<(), TrialError> {
 /// What is missing or was refused. A flow that fails is not an error.
 pub fn run(job: &Job, seed: u64, lateness_limit: Nanos, cancel: &AtomicBool) -> Result<Trial, TrialError> {
     check(job)?;
+    // A flow needs two open files until the trial ends, and the usual limit is 1024.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
     let config = &job.config;
     let lead = config.flows.iter().map(|flow| lead(job, flow).saturating_sub(flow.start_ns)).max().unwrap_or(0);
     let emulator = Emulator::start(astraea_emu::Config {

@@ -23,6 +23,24 @@ static inline u32 in_flight_of(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
+/*
+ * Packets found lost since the last look: timers find some between acknowledgements, and a rate_sample counts only what its
+ * own acknowledgement has shown.
+ */
+static inline u32 newly_lost(struct flow *f, const struct tcp_sock *tp)
+{
+	u32 lost = tp->lost - f->lost;
+
+	f->lost = tp->lost;
+	return lost;
+}
+
+/* Packets that were in flight before the acknowledgement under way, whatever it has shown to have arrived or to be lost. */
+static inline u32 flight_before(const struct flow *f, const struct tcp_sock *tp)
+{
+	return in_flight_of(tp) + (tp->delivered - f->delivered) + (tp->lost - f->lost);
+}
+
 /* Proportional rate reduction (RFC 6937 with its slow-start bound). */
 static inline u32 reduced_cwnd(struct tcp_sock *tp, struct flow *f, u32 acked, bool advanced, bool lost)
 {
@@ -54,7 +72,7 @@ static inline void pace_as_cubic(struct sock *sk, struct tcp_sock *tp)
 }
 
 static inline void fallback_control(struct sock *sk, struct tcp_sock *tp, struct flow *f, u32 ack, int flag, u32 acked,
-				    int lost)
+				    u32 lost)
 {
 	if (f && (f->state == TCP_CA_CWR || f->state == TCP_CA_Recovery)) {
 		if (acked)
@@ -63,6 +81,22 @@ static inline void fallback_control(struct sock *sk, struct tcp_sock *tp, struct
 		cubictcp_cong_avoid(sk, ack, acked);
 	}
 	pace_as_cubic(sk, tp);
+}
+
+/* As tcp_end_cwnd_reduction(): the window is what was reduced to, unless the kernel has undone it. */
+static inline void fallback_end_reduction(struct tcp_sock *tp, const struct flow *f)
+{
+	bool reduced = f->state == TCP_CA_CWR || (f->state == TCP_CA_Recovery && tp->undo_marker);
+
+	if (reduced && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+		tp->snd_cwnd = max(tp->snd_ssthresh, 1u);
+}
+
+/* A flow of which nothing can be kept, for want of memory, cannot spread a reduction over a round trip. */
+static inline void fallback_reduce_at_once(struct tcp_sock *tp, u8 state)
+{
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery)
+		tp->snd_cwnd = max(min(tp->snd_cwnd, tp->snd_ssthresh), 1u);
 }
 
 /* There is data again after a pause (RFC 5681 section 4.1): the kernel leaves this to a cong_control too. */

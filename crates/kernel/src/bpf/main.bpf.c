@@ -32,6 +32,8 @@ int astraea_init(u64 *ctx)
 	COUNT(opened, 1);
 	f->id = __sync_fetch_and_add(&next_flow, 1) + 1;
 	f->started = bpf_ktime_get_ns();
+	f->lost = tp->lost;
+	f->delivered = tp->delivered;
 	/* Pacing without a limit is what a controller before has left on, perhaps this one. */
 	f->paced = sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul;
 	set_driver(sk, tp, f, judge(f, the_policy()));
@@ -92,16 +94,16 @@ int astraea_set_state(u64 *ctx)
 	if (f && !f->reason && p) {
 		if (state == TCP_CA_Loss) {
 			COUNT(timeouts, 1);
-			agent_on_timeout(&f->agent, p, bpf_ktime_get_ns(), tp->lost_out);
+			agent_on_timeout(&f->agent, p, bpf_ktime_get_ns(), newly_lost(f, tp));
 		} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
-			agent_on_congestion(&f->agent, p, state == TCP_CA_CWR, in_flight_of(tp));
+			agent_on_congestion(&f->agent, p, state == TCP_CA_CWR, flight_before(f, tp));
 		}
 	} else {
 		cubictcp_state(sk, state);
-		/* The reduction is over. */
-		if (f && state == TCP_CA_Open && (f->state == TCP_CA_CWR || f->state == TCP_CA_Recovery) &&
-		    tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
-			tp->snd_cwnd = max(tp->snd_ssthresh, 1u);
+		if (!f)
+			fallback_reduce_at_once(tp, state);
+		else if (state == TCP_CA_Open)
+			fallback_end_reduction(tp, f);
 	}
 	if (f)
 		f->state = state;
@@ -115,22 +117,26 @@ int astraea_cwnd_event(u64 *ctx)
 	struct tcp_sock *tp = (void *)sk;
 	enum tcp_ca_event event = ctx[1];
 	struct flow *f = flow_of(sk);
-	u64 now, idle, rto;
+	const struct policy *p;
+	u64 now, idle, rto, period;
 
 	if (!f || f->reason)
 		cubictcp_cwnd_event(sk, event);
-	if (!f || event != CA_EVENT_TX_START || !f->last_ack)
+	/* After a pause nothing is outstanding; what is sent again after a timeout goes out with nothing in flight, too. */
+	if (!f || event != CA_EVENT_TX_START || !f->last_ack || tp->packets_out)
 		return 0;
 	now = bpf_ktime_get_ns();
 	idle = less(now, f->last_ack);
 	rto = 1000ull * ((tp->srtt_us >> 3) + tp->rttvar_us);
 	if (f->reason)
 		fallback_restart(tp, idle, rto);
-	if (idle > REFERENCE_PERIOD) {
+	p = the_policy();
+	period = p ? p->period : REFERENCE_PERIOD;
+	if (idle > period) {
 		agent_on_idle_restart(&f->agent, now, idle, rto);
-		f->period_ends = now + REFERENCE_PERIOD;
+		f->period_ends = now + period;
 		if (!f->reason)
-			write_window(sk, tp, f, the_policy(), now, 0);
+			write_window(sk, tp, f, p, now, 0);
 	}
 	return 0;
 }
@@ -156,13 +162,19 @@ int astraea_cong_control(u64 *ctx)
 	struct flow *f = flow_of(sk);
 	const struct policy *p = the_policy();
 	struct ack ack;
+	u32 lost;
 
-	if (!f || !p) {
-		if (f && f->reason != REASON_NO_POLICY)
-			set_driver(sk, tp, f, REASON_NO_POLICY);
-		if (f)
-			set_paced(sk, f, false);
+	if (!f) {
 		fallback_control(sk, tp, f, ctx[1], ctx[2], rs->acked_sacked, rs->losses);
+		return 0;
+	}
+	lost = newly_lost(f, tp);
+	f->delivered = tp->delivered;
+	if (!p) {
+		if (f->reason != REASON_NO_POLICY)
+			set_driver(sk, tp, f, REASON_NO_POLICY);
+		set_paced(sk, f, false);
+		fallback_control(sk, tp, f, ctx[1], ctx[2], rs->acked_sacked, lost);
 		return 0;
 	}
 	ack.now = bpf_ktime_get_ns();
@@ -179,10 +191,10 @@ int astraea_cong_control(u64 *ctx)
 	/* As tcp_is_cwnd_limited() outside slow start, with a little room for what pacing holds back. */
 	ack.cwnd_limited = 5 * ack.used / 4 + 2 >= tp->snd_cwnd;
 	ack.in_recovery = f->state == TCP_CA_Recovery || f->state == TCP_CA_CWR;
-	drive(sk, tp, f, p, &ack, rs->losses > 0 ? rs->losses : 0);
+	drive(sk, tp, f, p, &ack, lost);
 	if (f->reason) {
 		set_paced(sk, f, false);
-		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, rs->losses);
+		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, lost);
 	} else {
 		write_window(sk, tp, f, p, ack.now, ack.used);
 	}

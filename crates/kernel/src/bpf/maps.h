@@ -32,6 +32,8 @@ struct flow {
 	u32 against;		/* periods in a row that speak against `reason` */
 	u32 state;		/* TCP_CA_* */
 	u32 prr_delivered;
+	u32 lost;		/* tcp_sock's counts at the last acknowledgement: found lost, … */
+	u32 delivered;		/* … and delivered */
 	u32 paced;
 	u32 begun;
 	struct clock clock;

@@ -51,6 +51,8 @@ struct tcp_sock {
 	u32 lost_out;
 	u32 retrans_out;
 	u32 delivered;
+	u32 lost;
+	u32 undo_marker;
 	u64 tcp_wstamp_ns;
 };
 

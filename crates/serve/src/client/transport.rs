@@ -2,11 +2,13 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
 use crate::Address;
 use crate::wire::{LONGEST, WireError, length};
@@ -33,9 +35,14 @@ impl Transport {
     pub(super) fn connect(address: &Address) -> io::Result<Self> {
         let socket = match address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_nonblocking(true)?;
-                Socket::Stream(stream)
+                // Blocking, it would wait for as long as a service that has stopped accepts nobody.
+                let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+                let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+                connect(stream.as_raw_fd(), &UnixAddr::new(path)?).map_err(|error| match error {
+                    Errno::EAGAIN => io::Error::new(ErrorKind::WouldBlock, "it accepts no connection"),
+                    other => other.into(),
+                })?;
+                Socket::Stream(stream.into())
             }
             Address::Udp(address) => {
                 let any = match address {

@@ -1,7 +1,7 @@
 //! What a turn does with each socket that is ready.
 
 use std::io::ErrorKind;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use tracing::{debug, warn};
@@ -13,6 +13,25 @@ use super::metrics::Metrics;
 use super::run::{CONNECTIONS, Service};
 use super::sessions::Peer;
 use crate::wire::WireError;
+
+/// Connections refused without a word in the log: whoever may try could fill it, so it gets a line a second.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    told: Option<Instant>,
+    untold: u64,
+}
+
+impl Refused {
+    /// One more was refused. How many there were without a line before it, if it is to have one.
+    fn tell(&mut self, now: Instant) -> Option<u64> {
+        if self.told.is_some_and(|told| now.duration_since(told) < Duration::from_secs(1)) {
+            self.untold += 1;
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
+}
 
 impl Service {
     pub(super) fn accept(&mut self, index: usize) -> bool {
@@ -26,7 +45,9 @@ impl Service {
                     if !allowed || self.connections.len() >= self.config.limits.sessions {
                         let reason = if allowed { "full" } else { "user" };
                         self.metrics.drop(reason, 1);
-                        warn!(user, process, reason, "connection refused");
+                        if let Some(untold) = self.refused.tell(Instant::now()) {
+                            warn!(user, process, reason, untold, "connection refused");
+                        }
                         continue;
                     }
                     let number = self.next;
@@ -125,5 +146,20 @@ impl Service {
 fn note(metrics: &Metrics, received: Result<bool, Dropped>) {
     if let Err(dropped) = received {
         metrics.drop(dropped.name(), 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_a_line_a_second() {
+        let (mut refused, begin) = (Refused::default(), Instant::now());
+        let mut at = |milliseconds| refused.tell(begin + Duration::from_millis(milliseconds));
+        assert_eq!(
+            [at(0), at(1), at(999), at(1000), at(1500), at(3000)],
+            [Some(0), None, None, Some(2), None, Some(1)]
+        );
     }
 }

@@ -16,6 +16,7 @@ use super::error::ServiceError;
 use super::gather::Gather;
 use super::listen::Listener;
 use super::metrics::Metrics;
+use super::peers::Refused;
 use super::sessions::Peer;
 use super::{Config, http};
 use crate::Address;
@@ -68,6 +69,7 @@ pub struct Service {
     pub(super) next: u64,
     control: UnixStream,
     pub(super) metrics: Metrics,
+    pub(super) refused: Refused,
     metrics_at: Option<SocketAddr>,
     gather: Gather,
     pub(super) began: Instant,
@@ -139,6 +141,7 @@ impl Service {
             next: CONNECTIONS,
             control: service_end,
             metrics,
+            refused: Refused::default(),
             metrics_at,
             began: Instant::now(),
             buffer: vec![0; SHARE],
