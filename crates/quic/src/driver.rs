@@ -272,15 +272,18 @@ impl Driver {
     pub(crate) fn settle(&mut self) {
         let Some(loss) = self.loss.take() else { return };
         let PendingLoss { now, bytes, sent_at, flight_size, persistent } = loss;
-        self.controller.on_loss(&Loss { now, lost: bytes, in_flight: self.in_flight });
         if persistent {
             self.recovery_start = Some(now);
             // It is repaired in slow start.
             self.in_recovery = false;
             self.reduction = None;
             self.next_send = now;
+            // All that was in flight is taken to be lost, these packets with it.
             self.controller.on_timeout(now, flight_size);
-        } else if self.is_after_recovery_start(sent_at) {
+            return;
+        }
+        self.controller.on_loss(&Loss { now, lost: bytes, in_flight: self.in_flight });
+        if self.is_after_recovery_start(sent_at) {
             self.begin_recovery(now, Signal::Loss, flight_size, sent_at);
         }
     }

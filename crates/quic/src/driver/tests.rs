@@ -180,8 +180,7 @@ fn marks_begin_a_recovery_and_persistent_congestion_is_a_timeout() {
             "Ecn flight 4000",
             "ack 2000 left 2000 rtt None marked 1000 full recovery",
             "ack 1000 left 1000 rtt None marked 1000 full recovery",
-            "lost 1000 left 0",
-            "timeout flight 2000",
+            "timeout flight 2000", // which takes it all to be lost: nothing is told of a loss besides
             "ack 1000 left 0 rtt Some((1988, 1988)) marked 0 full",
         ]
     );
