@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from astraea.errors import UserError
+from astraea.errors import UserError, said
 
 LIMITS = {"cwnd": 1e7, "pacing": 1e15}
 """Largest answers, in packets and bit/s. A window is sent at once where nothing paces it, and must fit into memory."""
@@ -98,10 +98,11 @@ class Bridge:
             return None
         try:
             return _read(answer)
-        except (AttributeError, TypeError, ValueError):
+        except Exception:  # an answer's own methods may raise anything
+            returned = f"{type(self._controller).__name__}.decide() returned {said(answer, repr)}"
             raise UserError(
-                f"{self._file()}: {type(self._controller).__name__}.decide() returned {answer!r}; expected a Decision, "
-                f"a dict or a pair with cwnd (packets, up to {LIMITS['cwnd']:.0e}) and pacing (bit/s), or None"
+                f"{self._file()}: {returned}; expected a Decision, a dict or "
+                f"a pair with cwnd (packets, up to {LIMITS['cwnd']:.0e}) and pacing (bit/s), or None"
             ) from None
 
     def _file(self) -> str:
@@ -112,7 +113,7 @@ class Bridge:
         file = self._file()
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         where = f"{file}: line {lines[-1]}" if lines else file
-        return UserError(f"{where}: {type(error).__name__}: {error}")
+        return UserError(f"{where}: {type(error).__name__}: {said(error)}")
 
 
 def _read(answer: Any) -> dict[str, float]:

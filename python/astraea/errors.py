@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class UserError(Exception):
@@ -18,3 +18,19 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     known = {candidate.lower(): candidate for candidate in candidates}
     found = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
     return f'; did you mean "{known[found[0]]}"?' if found else ""
+
+
+def said(value: object, how: Callable[[object], str] = str) -> str:
+    """What somebody else's object says of itself, or the name of its type where its own methods fail."""
+    try:
+        return how(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def check_text(name: str, text: str) -> None:
+    """Raise `UserError` for bytes of a name that are no UTF-8: files of a run cannot hold them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{name}: {text!r} is not UTF-8 text") from None

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -39,11 +40,23 @@ def test_results(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("trials", 0), ("trials", "2"), ("trials", 1.5), ("seed", -1), ("seed", 2**32), ("jobs", -1), ("jobs", True)],
+    [
+        *(("trials", value) for value in (0, 10**9, "2", 1.5)),
+        *(("seed", value) for value in (-1, 2**32, None)),
+        ("jobs", -1),
+        ("jobs", True),
+    ],
 )
 def test_numbers_that_the_command_refuses(name: str, value: object) -> None:
     with pytest.raises(astraea.UserError, match=f"^{name}: is {value!r}; expected a whole number"):
         astraea.run("three-flows", settings=SHORT, **{name: value})  # type: ignore[arg-type]
+
+
+def test_settings_are_what_they_are_in_python() -> None:
+    settings = {**SHORT, "title": "5", "flow.count": np.int64(2)}
+    results = astraea.run("three-flows", settings=settings, trials=1)
+    assert results.content["scenario"]["title"] == "5"
+    assert len(results.trials[0]["flows"]) == 2
 
 
 def test_bad_input() -> None:

@@ -1,6 +1,7 @@
 """The command `astraea`."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -140,6 +141,58 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "astraea: output: No space left on device\n")
 
 
+def process(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command line of a shell, in which `astraea` is this one, and `$status` what it ends with."""
+    program = f"{sys.executable} -c 'import sys; from astraea.cli import main; sys.exit(main())'"
+    script = f'astraea() {{ {program} "$@"; }}; {command}'
+    run = ["bash", "-c", script]
+    return subprocess.run(run, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+@pytest.mark.parametrize("command", ["schemes", "schemes --json", "scenarios three-flows", "run --help"])
+def test_a_reader_that_has_gone_is_no_failure(command: str) -> None:
+    done = process(f"astraea {command} | true; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_standard_output_and_error_may_be_closed() -> None:
+    assert process("astraea schemes >&-").returncode == 0
+    assert process("astraea run nosuch 2>&-").returncode == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_characters_that_an_output_does_not_have(encoding: str) -> None:
+    done = process("astraea schemes", PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bbr3" in done.stdout
+
+
+def test_brackets_in_names_are_no_markup(astraea: Run) -> None:
+    status, out, err = astraea("run", "three-flows", *QUICK, "--set", "title=x[/b]y", "--out", "a[bold]b")
+    assert (status, err) == (0, "")
+    assert "x[/b]y" in out
+    assert "results: a[bold]b/results.json" in out
+    status, out, _ = astraea("trace", "generate", "t[b].csv", "--duration", "2s")
+    assert (status, out.startswith("t[b].csv: ")) == (0, True)
+    assert "t[b].csv" in astraea("trace", "info", "t[b].csv")[1]
+
+
+def test_names_that_are_no_text(astraea: Run, tmp_path: Path) -> None:
+    odd = os.fsdecode(b"k\xff")
+    for option in (["--set", f"title={odd}"], ["--out", odd], ["--cc", f"{odd}.py:Mine"]):
+        status, _, err = astraea("run", "three-flows", *QUICK, *option)
+        assert (status, err.count("\n")) == (2, 1)
+        assert "is not UTF-8 text" in err
+    assert list(tmp_path.iterdir()) == []
+    assert astraea("report", odd)[0] == 2
+
+
+def test_a_scenario_in_another_encoding(astraea: Run, tmp_path: Path) -> None:
+    (tmp_path / "wide.toml").write_text("duration = '5s'", encoding="utf-16")
+    for command in (["scenarios", "wide.toml"], ["run", "wide.toml"]):
+        assert astraea(*command) == (2, "", "astraea: wide.toml: is not UTF-8 text\n")
+
+
 def test_quiet(astraea: Run) -> None:
     assert astraea("run", "three-flows", *QUICK, "--quiet") == (0, "", "")
 
@@ -201,6 +254,8 @@ def test_controller_in_python(astraea: Run, tmp_path: Path) -> None:
         (["run", "three-flows", "--cc", "mine.py:Mine"], "mine.py: no such file"),
         (["run", "three-flows", "--set", "link.bottleneck.rate=100"], 'missing unit in "100"; expected e.g. "100Mbps"'),
         (["run", "three-flows", "--set", "trails=3"], '--set trails: unknown key; did you mean "trials"?'),
+        (["run", "three-flows", "--set", "flow.00.count=2"], "flow.00: no such entry; expected one of flow."),
+        (["run", "three-flows", "--set", "link.bottleneck.rate=\u0661\u0660Mbps"], "expected"),
         (["run", "three-flows", "--set", "duration=10s"], "three-flows.toml: flow.0.start: flow 2 of 3 never starts"),
         (["run", "three-flows", "--trace", "no.trace"], "--trace no.trace: no such trace file"),
         (

@@ -58,10 +58,26 @@ def test_forms_of_an_answer(answer: Any, expected: Any) -> None:
     assert Bridge(lambda: Answer(answer), 1448).decide(MEASURED) == expected
 
 
+class Mute:
+    """An answer of which nothing can be asked."""
+
+    def __float__(self) -> float:
+        raise KeyError
+
+    def __repr__(self) -> str:
+        raise KeyError
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise KeyError
+
+
 @pytest.mark.parametrize(
     "answer",
     [20, "20", {"window": 20}, {1: 2}, {"cwnd": "many"}, (1,), (1, 2, 3)]
-    + [{"cwnd": value} for value in (0, -5, math.nan, math.inf, 1e8)]
+    + [{"cwnd": value} for value in (0, -5, math.nan, math.inf, 1e8, 10**400)]
+    + [Mute(), {"cwnd": Mute()}]
     + [Decision(pacing=value) for value in (0, -1, math.nan, math.inf)],
 )
 def test_other_answers_are_errors(answer: Any) -> None:
@@ -115,6 +131,11 @@ class Broken(Controller):
         return Decision(cwnd=1 / (stats.lost_bytes * 0))
 
 
+class Wordless(Controller):
+    def decide(self, stats: Stats) -> Decision:  # noqa: ARG002
+        raise SilentError
+
+
 class Leaves(Controller):
     def start(self, mss: int) -> None:
         sys.exit(mss)
@@ -128,6 +149,7 @@ class Unready:
     ("controller", "place", "error"),
     [
         (Broken, r": line \d+", "ZeroDivisionError: division by zero"),
+        (Wordless, r": line \d+", "SilentError: <SilentError>"),
         (Leaves, r": line \d+", "SystemExit: 1448"),
         (Unready, "", "TypeError: Unready.decide.. takes 1 positional argument but 2 were given"),
     ],

@@ -159,10 +159,36 @@ def test_bad_actions_and_seeds() -> None:
         envs.step(np.zeros(2, np.float32))
     with pytest.raises(ValueError, match=r"actions\[1\]: is inf, expected a number"):
         envs.step(np.array([[0], [np.inf]], np.float32))
-    with pytest.raises(ValueError, match="seed: expected an integer or 2 of them, none negative"):
+    with pytest.raises(ValueError, match=r"action: is .*, expected a number without an imaginary part"):
+        env.step(np.array([1j]))
+    whole = "expected a whole number from 0 to 18446744073709551615"
+    for seed in (-1, 2**64, 1.5):
+        for reset in (env.reset, envs.reset, astraea.envs.multi_flow_v0.parallel_env().reset):
+            with pytest.raises(ValueError, match=f"seed: is .*, {whole}"):
+                reset(seed=seed)  # type: ignore[arg-type, operator]
+    with pytest.raises(ValueError, match=f"seed: is -2, {whole}"):
         envs.reset(seed=[1, -2])
-    with pytest.raises(ValueError, match="num_envs, num_threads: are 0, 0"):
-        astraea.envs.SingleFlowVectorEnv(num_envs=0)
+    with pytest.raises(ValueError, match="seed: are 3, expected one whole number or 2 of them"):
+        envs.reset(seed=[1, 2, 3])
+    for count in (0, 10**13):
+        with pytest.raises(ValueError, match=f"num_envs: is {count}, expected 1 to 1000000"):
+            astraea.envs.SingleFlowVectorEnv(num_envs=count)
+    with pytest.raises(ValueError, match="num_threads: is -1"):
+        astraea.envs.SingleFlowVectorEnv(num_envs=1, num_threads=-1)
+
+
+def test_seeds_of_numpy_are_seeds() -> None:
+    envs = astraea.envs.SingleFlowVectorEnv(num_envs=2)
+    expected, _ = envs.reset(seed=5)
+    for seed in (np.int64(5), np.array([5, 6]), [np.int64(5), 6]):
+        assert (envs.reset(seed=seed)[0] == expected).all()  # type: ignore[arg-type]
+
+
+def test_actions_of_nobody_are_one_line() -> None:
+    env = astraea.envs.multi_flow_v0.parallel_env()
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="actions: are those of"):
+        env.step({"x": np.zeros(1, np.float32), 3: np.zeros(1, np.float32)})  # type: ignore[dict-item]
 
 
 def test_single_flow_reward_is_auroras() -> None:

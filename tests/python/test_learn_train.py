@@ -168,7 +168,9 @@ def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert 'was begun with name = "' in error(capsys, copied, "--out", out, "--resume").replace("'", '"')
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "policy.safetensors").write_bytes(b"somebody's")
-    assert "holds a policy.safetensors of something else" in error(capsys, path, "--out", tmp_path / "foreign")
+    assert "holds a policy.safetensors, and no checkpoint to go on from" in error(
+        capsys, path, "--out", tmp_path / "foreign"
+    )
     assert "--minutes: expected a number" in error(capsys, path, "--minutes", "inf")
     (out / "log.jsonl").write_text("no log\n")
     state = torch.load(out / "checkpoint" / "state.pt", weights_only=True)

@@ -69,6 +69,18 @@ def test_unknown_models(astraea: Run) -> None:
     assert err.count("\n") == 1
 
 
+def test_an_export_does_not_replace_its_policy(astraea: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    file.write_bytes(policy().to_bytes())
+    status, out, err = astraea("export", str(file), "--onnx", "mine.safetensors")
+    assert (status, out, err) == (
+        2,
+        "",
+        "astraea: --onnx mine.safetensors: is the policy itself; expected another file\n",
+    )
+    assert file.read_bytes() == policy().to_bytes()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

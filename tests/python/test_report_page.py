@@ -16,6 +16,7 @@ from report_runs import LABELS, write_run
 
 from astraea.report import build, load, picture
 from astraea.report.block import block
+from astraea.report.errors import ReportError
 from astraea.report.section import VALUE_BUDGET, section
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,15 @@ def test_the_data_are_valid_json(page: Path) -> None:
     assert set(plain["charts"]) == {"throughput", "delay", "jain", "convergence", "tradeoff"}
     assert "completion" in data["blocks"]["requests"]["charts"]
     assert len([key for key in data["blocks"] if key.startswith("sweep-")]) == 4
+
+
+def test_a_page_does_not_replace_what_it_is_made_from(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", lives=[(0.0, 5.0)])
+    before = (run / "results.json").read_bytes()
+    for name in ("results.json", "series.parquet"):
+        with pytest.raises(ReportError, match=f"{name}: is what the report is made from"):
+            build([run], tmp_path / "run" / name)
+    assert (run / "results.json").read_bytes() == before
 
 
 def test_the_same_runs_give_the_same_page(tmp_path: Path) -> None:

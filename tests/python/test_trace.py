@@ -84,6 +84,15 @@ def test_files_of_rates(tmp_path: Path, suffix: str) -> None:
     assert files.read(path).tolist() == times.tolist()
 
 
+@pytest.mark.parametrize(("name", "text"), [("x.csv", "time_s,rate_bps\n0,1e6\n1,2e6\n\n"), ("x.json", "[%s]")])
+def test_files_of_other_programs(tmp_path: Path, name: str, text: str) -> None:
+    """A byte-order mark, as Excel writes it, and an empty line at the end."""
+    steps = ", ".join(f'{{"time_s": {time}, "rate_bps": {rate}}}' for time, rate in ((0, 1e6), (1, 2e6)))
+    path = tmp_path / name
+    path.write_text(text.replace("%s", steps), encoding="utf-8-sig")
+    assert files.read(path).tolist() == (files.opportunities([(0, 1e6), (1, 2e6)]) * MS).tolist()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -97,6 +106,10 @@ def test_files_of_rates(tmp_path: Path, suffix: str) -> None:
         ("x.json", "[1]", "entry 1: expected a time in s and a rate in bit/s"),
         ("x.csv", "time_s,rate_bps\n0,1e15\n1,5\n", "8.3e+10 packets in 2.0e+00 s; expected at most 5e+07 in 24h"),
         ("x.csv", "time_s,rate_bps\n0,1e6\n1e300,5\n", "expected at most 5e+07 in 24h"),
+        ("x.csv", "time_s,rate_bps\n0,1e6\nnan,1e6\n", "line 3: expected a time in s and a rate in bit/s"),
+        ("x.csv", "time_s,rate_bps\n0,1e6\ninf,1e6\n", "line 3: expected a time in s and a rate in bit/s"),
+        ("x.csv", f"time_s,rate_bps\n0,{'1' * 200_000}\n", "field larger than field limit"),
+        ("x.json", f'[{{"time_s": {10**400}, "rate_bps": 1}}]', "entry 1: expected a time in s and a rate in bit/s"),
         ("x.json", "[", "Expecting value"),
         ("x.json", "[" * 100_000, "expected a list of"),
     ],

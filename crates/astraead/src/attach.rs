@@ -80,7 +80,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Ok(_) | Err(_) => Attachment::attach(&place, &laid, decider)?,
     };
-    output::print(&format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name()));
+    let says = format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());
+    // It does, whether anybody can be told or not.
+    let _ = output::print(&says);
     if !stays {
         return Ok(ExitCode::SUCCESS);
     }

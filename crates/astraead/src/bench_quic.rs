@@ -67,6 +67,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         "lost_packets": flow.stats.declared_lost,
         "rtt_min_us": flow.stats.rtt_min.map(|rtt| rtt as f64 / 1e3),
     });
-    print(&found.to_string());
+    print(&found.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,6 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Attachment::detach(&attach::place(&arguments.name))?;
-    output::print(&format!("{} is detached", arguments.name));
+    output::print(&format!("{} is detached", arguments.name))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,20 @@
 //! What a command says on standard output.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
-/// Prints a text and ends its last line. A reader that has gone is no failure.
-pub(crate) fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+use nix::errno::Errno;
+
+use crate::failure::Failure;
+
+/// Prints a text and ends its last line. A reader that has gone is no failure, a full disk is one.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let reason =
+                error.raw_os_error().map_or_else(|| error.to_string(), |code| Errno::from_raw(code).desc().into());
+            Err(format!("output: {reason}").into())
+        }
+        _ => Ok(()),
+    }
 }

@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     std::thread::sleep(INTERVAL);
     let status = status(&attached, &before)?;
     if arguments.json {
-        output::print(&format!("{status:#}"));
+        output::print(&format!("{status:#}"))?;
     } else {
-        output::print(&table(&status));
+        output::print(&table(&status))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 USER_ERROR, INTERRUPTED = 2, 130
 """Exit statuses for bad input, and for Ctrl-C."""
@@ -15,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Whatever the user can correct is one line on standard error.
     """
+    _prepare()
     try:
         return _run(None if arguments is None else list(arguments))
     except KeyboardInterrupt:
@@ -48,7 +51,21 @@ def _run(arguments: list[str] | None) -> int:
         return _complain(error.format_message())
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except SystemExit as error:  # what the parser makes of a reader that has gone
+        if isinstance(error.__context__, BrokenPipeError):
+            raise BrokenPipeError from None
+        raise
     return status if isinstance(status, int) else 0
+
+
+def _prepare() -> None:
+    """Make standard output and error take whatever is printed: they may be closed, or lack characters."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _silence() -> None:

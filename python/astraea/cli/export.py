@@ -9,6 +9,7 @@ import typer
 
 from astraea import models
 from astraea.cli.output import Quiet, out
+from astraea.errors import UserError
 from astraea.files import write_whole
 
 
@@ -28,7 +29,10 @@ def export(
     """
     from astraea import export as exporting
 
-    made = exporting.export(models.load(policy), models.path(policy).stem)
+    file = models.path(policy)
+    if onnx.resolve() == file.resolve():
+        raise UserError(f"--onnx {onnx}: is the policy itself; expected another file")
+    made = exporting.export(models.load(policy), file.stem)
     write_whole(onnx, made.content)
     if not quiet:
         out().print(

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from astraea import __version__
 from astraea.cli.output import Json, Quiet, err, out, table, write_json
@@ -124,7 +125,8 @@ def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]
     rows = []
     for pair in found["pairs"]:
         sim, kernel, gap = pair["sim"], pair[found["backend"]], pair["difference"]
-        row = [pair["setting"], pair["cc"] + (" [red]late[/red]" if pair["unfaithful"] else "")]
+        late = Text.assemble(pair["cc"], (" late", "red")) if pair["unfaithful"] else pair["cc"]
+        row = [pair["setting"], late]
         for name in relative:
             row += [number(kernel[name]), change(gap[name])]
         for name in others:
@@ -138,7 +140,7 @@ def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]
     return table(columns, rows, numbers=len(columns) - 2, title=title, whole=1)
 
 
-def _lines(summary: dict[str, Any]) -> Iterator[str]:
+def _lines(summary: dict[str, Any]) -> Iterator[Text]:
     from astraea.fidelity.compare import BOUNDS
 
     titles = {"throughput_mbps": "throughput", "queue_delay_ms": "mean delay", "queue_delay_p95_ms": "p95 delay"}
@@ -149,8 +151,8 @@ def _lines(summary: dict[str, Any]) -> Iterator[str]:
             if name in part
             for bound in BOUNDS[name]
         ]
-        late = f"; [red]{part['unfaithful']} unfaithful[/red]" if part["unfaithful"] else ""
-        yield f"{cc}, {part['pairs']} pairs: {', '.join(shares)}{late}"
+        line = Text(f"{cc}, {part['pairs']} pairs: {', '.join(shares)}")
+        yield line.append(f"; {part['unfaithful']} unfaithful", "red") if part["unfaithful"] else line
 
 
 @contextmanager
@@ -160,7 +162,7 @@ def _progress(count: int, *, shown: bool) -> Iterator[Any]:
     if not shown or not console.is_terminal:
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("fidelity", total=count)
         yield functools.partial(_advance, bar, task)

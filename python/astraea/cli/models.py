@@ -5,6 +5,8 @@ from __future__ import annotations
 import json as jsonlib
 from typing import Any
 
+from rich.text import Text
+
 from astraea import models as shipped
 from astraea.cli.output import Json, out, table, write_json
 
@@ -24,7 +26,7 @@ def models(json: Json = False) -> None:
     columns = ("form", "network", "weights", "period ms", "alpha", "seed")
     rows = [
         [
-            f"[b]{entry['name']}[/b]",
+            Text(entry["name"], "bold"),
             entry["form"],
             entry["shape"],
             str(entry["weights"]),

@@ -9,19 +9,31 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors only.")]
 
 
-def out() -> Console:
+class Output(Console):
+    """Shows text as it is: paths and titles may have brackets. What is to have a style is a `Text`."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main` that nobody reads on."""
+        raise BrokenPipeError
+
+
+def out() -> Output:
     """Standard output."""
-    return Console(highlight=False)
+    return Output()
 
 
-def err() -> Console:
+def err() -> Output:
     """Standard error."""
-    return Console(stderr=True, highlight=False)
+    return Output(stderr=True)
 
 
 def write_json(value: Any) -> None:
@@ -30,7 +42,7 @@ def write_json(value: Any) -> None:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, title: str = "", whole: int = 0
+    columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, numbers: int = 0, title: str = "", whole: int = 0
 ) -> Table:
     """A table whose last `numbers` columns are right-aligned; where room is short, all but column `whole` may wrap."""
     made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")

@@ -159,18 +159,18 @@ def _warn(found: api.Results) -> None:
         first = late[0]
         problem = first["emulation"]["problems"][0]
         count = f"{len(late)} of {len(found.trials)} trials {'is' if len(late) == 1 else 'are'} unfaithful"
-        err().print(f"astraea: {count}: {first['cc']}, seed {first['seed']}: {problem}", soft_wrap=True, markup=False)
+        err().print(f"astraea: {count}: {first['cc']}, seed {first['seed']}: {problem}", soft_wrap=True)
     decided = [trial["decisions"] for trial in found.trials if "decisions" in trial]
     if ruled := sum(counts["rule"] for counts in decided):
         every = ruled + sum(counts["service"] for counts in decided)
         count = f"the service left {ruled} of {every} decisions to the local rule"
-        err().print(f"astraea: {count}", soft_wrap=True, markup=False)
+        err().print(f"astraea: {count}", soft_wrap=True)
     failed = [(trial, flow) for trial in found.trials for flow in trial["flows"] if flow.get("failure")]
     if failed:
         trial, flow = failed[0]
         count = f"{len(failed)} {'flow' if len(failed) == 1 else 'flows'} failed"
         where = f"{trial['cc']}, seed {trial['seed']}, flow {flow['flow']}"
-        err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True, markup=False)
+        err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True)
 
 
 def _service(decide: str, key: str | None) -> str | None:
@@ -201,7 +201,7 @@ def _progress(laid: runner.Plan, *, shown: bool) -> Iterator[Any]:
     if not shown or not console.is_terminal:
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(laid.document.name, total=len(laid.keys))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from astraea.cli.output import Json, out, table, write_json
 from astraea.scenario import document
@@ -31,7 +32,7 @@ def scenarios(
         if json:
             write_json(document.load(name).validate().model_dump(mode="json"))
         else:
-            typer.echo(document.find(name).read_text(encoding="utf-8"), nl=False)
+            typer.echo(document.text_of(document.find(name)), nl=False)
         return
     rows = []
     for each in document.names():
@@ -43,5 +44,5 @@ def scenarios(
     if json:
         write_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
-        shown = [[f"[b]{row[0]}[/b]", *map(str, row[1:])] for row in rows]
+        shown: list[list[str | Text]] = [[Text(row[0], "bold"), *map(str, row[1:])] for row in rows]
         out().print(table(columns, shown, numbers=2))

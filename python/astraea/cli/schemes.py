@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.text import Text
+
 from astraea.cli.output import Json, out, table, write_json
 from astraea.eval import registry
 from astraea.eval.backend import NAMES
@@ -20,10 +22,10 @@ def schemes(json: Json = False) -> None:
     if json:
         write_json([{**scheme, "backends": backends[name]} for name, scheme in known.items()])
         return
-    rows = []
+    rows: list[list[str | Text]] = []
     for name, scheme in known.items():
         marks = [_mark(why) for why in backends[name].values()]
-        rows.append([f"[b]{name}[/b]", *marks, scheme["title"], str(scheme["year"] or ""), scheme["reference"]])
+        rows.append([Text(name, "bold"), *marks, scheme["title"], str(scheme["year"] or ""), scheme["reference"]])
         rows += [["", *("" for _ in NAMES), f"  {_parameter(param)}", "", param["doc"]] for param in scheme["params"]]
     out().print(table(["name", *NAMES, "scheme", "year", "reference"], rows))
     reasons: dict[tuple[str, str], list[str]] = {}
@@ -32,11 +34,11 @@ def schemes(json: Json = False) -> None:
             if reason is not None:
                 reasons.setdefault((backend, reason), []).append(name)
     for (backend, reason), names in reasons.items():
-        out().print(f"[dim]not on {backend}: {', '.join(names)}: {reason}[/dim]", soft_wrap=True)
+        out().print(Text(f"not on {backend}: {', '.join(names)}: {reason}", "dim"), soft_wrap=True)
 
 
-def _mark(why: str | None) -> str:
-    return "yes" if why is None else "[dim]–[/dim]"
+def _mark(why: str | None) -> str | Text:
+    return "yes" if why is None else Text("–", "dim")
 
 
 def _parameter(param: dict[str, Any]) -> str:

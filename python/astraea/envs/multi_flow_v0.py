@@ -12,7 +12,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils import parallel_to_aec
 
 from astraea._native import ParallelEnvironment
-from astraea.envs.native import Array, box, number_of
+from astraea.envs.native import Array, box, number_of, seed_of
 from astraea.envs.settings import MultiFlowSettings, to_json
 
 Step = tuple[dict[str, Array], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
@@ -73,7 +73,9 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
             Observations and infos of the live agents.
         """
         del options
-        if seed is None and not self._seeded:
+        if seed is not None:
+            seed = seed_of(seed)
+        elif not self._seeded:
             seed = int(seeding.np_random()[0].integers(2**63))
         self._seeded = True
         self._native.reset(seed)
@@ -93,7 +95,7 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
             ValueError: If a live agent has no action, or something else has one.
         """
         if set(actions) != set(self.agents):
-            raise ValueError(f"actions: are those of {sorted(actions)}, expected {self.agents}")
+            raise ValueError(f"actions: are those of {sorted(map(str, actions))}, expected {self.agents}")
         if not self.agents:
             return {}, {}, {}, {}, {}
         self._native.step([number_of(actions[agent]) if agent in actions else 0.0 for agent in self.possible_agents])

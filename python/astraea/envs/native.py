@@ -32,7 +32,20 @@ def number_of(action: Any) -> float:
     array = np.asarray(action)
     if array.shape != (1,):
         raise ValueError(f"action: has shape {array.shape}, expected (1,)")
+    if np.iscomplexobj(array):
+        raise ValueError(f"action: is {array[0]}, expected a number without an imaginary part")
     return float(array[0])
+
+
+MOST_SEED = 2**64 - 1
+"""Largest seed of an environment."""
+
+
+def seed_of(given: Any) -> int:
+    """A seed as the native module takes it."""
+    if not isinstance(given, (int, np.integer)) or not 0 <= given <= MOST_SEED:
+        raise ValueError(f"seed: is {given!r}, expected a whole number from 0 to {MOST_SEED}")
+    return int(given)
 
 
 def require_reset(begun: bool) -> None:
@@ -62,6 +75,7 @@ class NativeEnv(gymnasium.Env[Array, Array]):
         Returns:
             The first observation and its info.
         """
+        seed = None if seed is None else seed_of(seed)
         super().reset(seed=seed, options=options)
         if seed is None and not self._seeded:
             seed = int(self.np_random.integers(2**63))

@@ -11,8 +11,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
-from astraea.envs.native import Array, require_reset, spaces_of
+from astraea.envs.native import Array, require_reset, seed_of, spaces_of
 from astraea.envs.settings import MultiFlowSettings, SingleFlowSettings, to_json
+
+MOST_ENVS = 1_000_000
+"""Environments that can be stepped together; each takes some kilobytes at least."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Flags = NDArray[np.bool_]
@@ -31,8 +34,10 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
     kind: ClassVar[str]
 
     def __init__(self, num_envs: int, num_threads: int, copy: bool, settings: Any) -> None:
-        if num_envs < 1 or num_threads < 0:
-            raise ValueError(f"num_envs, num_threads: are {num_envs}, {num_threads}, expected at least 1 and 0")
+        if not 1 <= num_envs <= MOST_ENVS:
+            raise ValueError(f"num_envs: is {num_envs}, expected 1 to {MOST_ENVS}")
+        if num_threads < 0:
+            raise ValueError(f"num_threads: is {num_threads}, expected at least 0")
         text = to_json(settings)
         one = Environment(self.kind, text)
         self._native = VectorEnvironment(self.kind, text, num_envs, num_threads)
@@ -70,16 +75,17 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
         Returns:
             Observations, shape (num_envs, observation), and infos.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None, options=options)
+        first = None if seed is None or isinstance(seed, (Sequence, np.ndarray)) else seed_of(seed)
+        super().reset(seed=first, options=options)
         if seed is None and not self._seeded:
-            seed = int(self.np_random.integers(2**63))
+            first = int(self.np_random.integers(2**63))
         seeds: NDArray[np.uint64] | None = None
-        if isinstance(seed, int):
-            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
-        elif seed is not None:
-            if len(seed) != self.num_envs or any(not isinstance(s, int) or s < 0 for s in seed):
-                raise ValueError(f"seed: expected an integer or {self.num_envs} of them, none negative")
-            seeds = np.asarray(seed, np.uint64)
+        if first is not None:
+            seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(first)
+        elif isinstance(seed, (Sequence, np.ndarray)):
+            if len(seed) != self.num_envs:
+                raise ValueError(f"seed: are {len(seed)}, expected one whole number or {self.num_envs} of them")
+            seeds = np.array([seed_of(each) for each in seed], np.uint64)
         self._native.reset(seeds, self._arrays)
         self._seeded = True
         return self._out(self._arrays[0]), self._info()

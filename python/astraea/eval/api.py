@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from astraea.errors import UserError
+from astraea.errors import UserError, check_text
 from astraea.eval import backend as backends
 from astraea.eval import registry, results, runner
 from astraea.eval.trial import TrialKey
-from astraea.scenario import document
-from astraea.scenario.schema import MAX_SEED
+from astraea.scenario import document, overrides
+from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
 from astraea.scenario.units import parse_time
 
 Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
@@ -129,9 +130,13 @@ def execute(
 
     `decide` is the address of an inference service, `key` the file with the key that is shared with it.
     """
-    _check("trials", trials, 1)
+    for name, texts in (("scenario", [scenario]), ("cc", cc), ("settings", settings), ("trace", [trace or ""])):
+        for text in texts:
+            check_text(name, text)
     _check("seed", seed, 0, MAX_SEED)
-    _check("jobs", jobs, 1)
+    for name, value, most in (("trials", trials, MAX_TRIALS), ("jobs", jobs, None)):
+        if value is not None:
+            _check(name, value, 1, most)
     loaded = document.load(scenario, settings)
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
@@ -154,10 +159,10 @@ def execute(
     return Results(laid, outcome, results.build(laid, outcome, command))
 
 
-def _check(name: str, value: int | None, least: int, most: int | None = None) -> None:
-    """Raise `UserError` unless a number is a whole one within its limits; None stands for the default."""
+def _check(name: str, value: int, least: int, most: int | None) -> None:
+    """Raise `UserError` unless a number is a whole one within its limits."""
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if value is not None and not (whole and least <= value and (most is None or value <= most)):
+    if not (whole and least <= value and (most is None or value <= most)):
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise UserError(f"{name}: is {value!r}; expected a whole number {limits}")
 
@@ -212,7 +217,10 @@ def _command(
 def _toml(key: str, value: Any) -> str:
     """A value as one would write it after `--set key=`."""
     if isinstance(value, str):
-        return value
+        # "5" is a text here, and a number after --set.
+        return value if overrides.parse(f"{key}={value}")[1] == value else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, (bool, int, float, list, tuple)):
         return json.dumps(value)
     raise UserError(f"settings: {key} is {value!r}; expected text, a number, True, False or a list")

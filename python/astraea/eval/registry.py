@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from astraea import _native, models
-from astraea.errors import UserError, nearest
+from astraea.errors import UserError, nearest, said
 from astraea.eval import kernel
 from astraea.scenario.resolve import SchemeSpec
 from astraea.scenario.units import parse_rate, parse_ratio, parse_size, parse_time
@@ -168,7 +168,7 @@ def _python(text: str, directory: Path) -> SchemeSpec:
     try:
         factory()
     except (Exception, SystemExit) as error:
-        raise UserError(f"{path}: {name}(): {type(error).__name__}: {error}") from None
+        raise UserError(f"{path}: {name}(): {type(error).__name__}: {said(error)}") from None
     return SchemeSpec(text, PYTHON_SLOT, {}, factory)
 
 
@@ -192,5 +192,5 @@ def _loaded(path: Path, _modified: int, _size: int) -> Any:
     except SyntaxError as error:
         raise UserError(f"{path}: line {error.lineno or 1}: {error.msg}") from None
     except (Exception, SystemExit) as error:
-        raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from None
+        raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {said(error)}") from None
     return module

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from astraea import _native
-from astraea.errors import UserError
+from astraea.errors import UserError, check_text
 from astraea.eval import metrics
 from astraea.eval.interval import interval
 from astraea.eval.runner import Outcome, Plan
@@ -88,6 +88,7 @@ def text(results: dict[str, Any]) -> str:
 
 def check_writable(directory: Path) -> None:
     """Raise `UserError` before any work is done if results could not be written to `directory`."""
+    check_text("--out", str(directory))
     if os.path.lexists(directory) and not directory.is_dir():
         raise UserError(f"--out {directory}: exists and is not a directory")
     try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from astraea.errors import UserError, nearest
+from astraea.errors import UserError, nearest, said
 
 ACTIVE = "active"
 """Name of the statistic that says which flows take part."""
@@ -93,7 +93,7 @@ class Reward:
 
     def _describe(self, error: BaseException) -> str:
         """What went wrong, and the line of the file where it did."""
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {said(error)}"
         if isinstance(error, SyntaxError):
             return f"line {error.lineno}: {error.msg}"
         lines = [

@@ -65,8 +65,8 @@ def _check_directory(directory: Path, *, resume: bool) -> None:
         raise UserError(f"{directory}: holds a training already: --resume goes on with it, or name another --out")
     if resume and not begun:
         raise UserError(f"{directory}: there is no checkpoint to resume from: without --resume it begins")
-    if not begun and (directory / POLICY).exists() and not (directory / configuration.RESOLVED).exists():
-        raise UserError(f"{directory}: holds a {POLICY} of something else: name another --out")
+    if not begun and (directory / POLICY).exists():
+        raise UserError(f"{directory}: holds a {POLICY}, and no checkpoint to go on from: name another --out")
 
 
 def _lock(directory: Path) -> int:

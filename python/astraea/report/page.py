@@ -17,7 +17,7 @@ from astraea.files import write_whole
 from astraea.report import theme
 from astraea.report.errors import ReportError
 from astraea.report.glossary import METRICS
-from astraea.report.run import load
+from astraea.report.run import FILES, load
 from astraea.report.section import Section, anchors, section
 
 
@@ -30,6 +30,8 @@ def build(run_dirs: Sequence[Path], out: Path) -> Path:
     if not run_dirs:
         raise ReportError("no run directory given; expected at least one written by `astraea run --out`")
     runs = [load(directory) for directory in run_dirs]
+    if any(out.resolve() == (directory / name).resolve() for directory in run_dirs for name in FILES):
+        raise ReportError(f"{out}: is what the report is made from; expected another file for the page")
     index = theme.scheme_index([cc for run in runs for cc in run.schemes])
     sections = [section(run, index, anchor) for run, anchor in zip(runs, anchors(runs), strict=True)]
     return write_whole(out, render(sections, index).encode())

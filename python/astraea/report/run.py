@@ -11,11 +11,15 @@ from typing import Any
 
 import polars as pl
 
+from astraea.errors import check_text
 from astraea.report import layout
 from astraea.report.errors import ReportError
 
 SCHEMA = 1
 """Version of results.json that is understood."""
+
+RESULTS, SERIES, LINKS, COMPLETIONS = FILES = ("results.json", "series.parquet", "links.parquet", "completions.parquet")
+"""Files of a run."""
 
 Summary = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Scheme -> metric -> {mean, low, high, n}."""
@@ -110,9 +114,10 @@ def load(directory: Path | str) -> Run:
     then left out.
     """
     path = Path(directory)
+    check_text("DIR", str(path))
     if not path.is_dir():
         raise ReportError(f"{path}: no such directory; expected one written by `astraea run --out`")
-    results = _read_results(path / "results.json")
+    results = _read_results(path / RESULTS)
     scenario = results["scenario"]
     trials = _trials(results["trials"])
     schemes = list(dict.fromkeys(trial.cc for trial in trials))
@@ -126,9 +131,9 @@ def load(directory: Path | str) -> Run:
         trials=trials,
         summary=_summary(results["summary"], schemes),
         points=_points(results, trials, schemes),
-        series=_read_table(path / "series.parquet", SERIES_COLUMNS),
-        links=_read_table(path / "links.parquet", LINKS_COLUMNS),
-        completions=_read_table(path / "completions.parquet", COMPLETIONS_COLUMNS),
+        series=_read_table(path / SERIES, SERIES_COLUMNS),
+        links=_read_table(path / LINKS, LINKS_COLUMNS),
+        completions=_read_table(path / COMPLETIONS, COMPLETIONS_COLUMNS),
     )
 
 

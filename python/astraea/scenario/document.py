@@ -104,14 +104,20 @@ def find(scenario: str) -> Path:
     return _SHIPPED / f"{scenario}.toml"
 
 
+def text_of(path: Path) -> str:
+    """What is in a scenario's file, without a byte-order mark."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise UserError(f"{path.name}: {reason}") from None
+
+
 def load(scenario: str, settings: Iterable[str] = ()) -> Document:
     """Read a scenario by name or path and apply `settings`, each "key=value"; the title then names them."""
     path = find(scenario)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise UserError(f"{path.name}: {reason}") from None
+        raw = tomllib.loads(text_of(path))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path.name}: not valid TOML: {error}") from None
     document = Document(path.stem, path, raw)

@@ -81,7 +81,7 @@ def _index(groups: list[Any], parts: list[str], where: str) -> str:
     """Take the index, or the name, of a group from `parts`; with a single group it may be left out."""
     if not parts:
         raise UserError(f"{where}: expected a key of one of its entries, e.g. {where}.0")
-    if parts[0].isdecimal() and int(parts[0]) < len(groups):
+    if parts[0] in map(str, range(len(groups))):
         return parts.pop(0)
     labels = [group.get("name", "") if isinstance(group, dict) else "" for group in groups]
     if parts[0] in labels:

@@ -27,7 +27,7 @@ MAX_RATE, MAX_TIME, MAX_SIZE = 1e13, 10_000 * 3600 * NS, 1e15
 MAX_BUFFER = 1e9
 """Largest buffer in bandwidth-delay products or packets."""
 
-_QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)\s*")
+_QUANTITY = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµμ%/]*)\s*")
 
 _RATES = {
     "bps": 1.0,

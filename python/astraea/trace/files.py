@@ -42,7 +42,7 @@ def read(path: Path) -> NDArray[np.int64]:
     try:
         if kind == "mahimahi":
             return _native.read_trace(str(path))
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         steps = _steps_of_csv(text) if kind == "csv" else _steps_of_json(text)
         return opportunities(steps) * 1_000_000
     except OSError as error:
@@ -51,7 +51,7 @@ def read(path: Path) -> NDArray[np.int64]:
         raise UserError(f"{path}: is not UTF-8 text") from None
     except RecursionError:
         raise UserError(f'{path}: expected a list of {{"time_s": ..., "rate_bps": ...}}') from None
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise UserError(f"{path}: {error}") from None
 
 
@@ -98,8 +98,8 @@ def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
     if times[0] != 0 or (np.diff(times) <= 0).any():
         raise ValueError("times must start at 0 and ascend")
     rates = np.array([rate for _, rate in steps])
-    if not np.isfinite(rates).all() or (rates < 0).any():
-        raise ValueError("rates must not be negative, nor infinite")
+    if (rates < 0).any():
+        raise ValueError("rates must not be negative")
     if not (rates > 0).any():
         raise ValueError("every rate is zero; expected one above zero")
     edges = np.append(times, 2 * times[-1] - times[-2])
@@ -117,6 +117,8 @@ def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
 
 def _steps_of_csv(text: str) -> list[Step]:
     rows = list(csv.reader(io.StringIO(text)))
+    while rows and not rows[-1]:
+        rows.pop()
     if not rows or rows[0] != ["time_s", "rate_bps"]:
         raise ValueError('line 1: expected the header "time_s,rate_bps"')
     return [_step(row, f"line {number}") for number, row in enumerate(rows[1:], start=2)]
@@ -134,7 +136,9 @@ def _steps_of_json(text: str) -> list[Step]:
 
 def _step(row: Sequence[Any], where: str) -> Step:
     try:
-        time, rate = row
-        return float(time), float(rate)
-    except (TypeError, ValueError):
-        raise ValueError(f"{where}: expected a time in s and a rate in bit/s") from None
+        time, rate = map(float, row)
+    except (TypeError, ValueError, OverflowError):
+        time = rate = math.nan
+    if not (math.isfinite(time) and math.isfinite(rate)):
+        raise ValueError(f"{where}: expected a time in s and a rate in bit/s")
+    return time, rate

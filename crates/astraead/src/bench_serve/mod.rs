@@ -14,6 +14,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::output;
 use child::Child;
 use flood::Kind;
 use load::{Load, Measured};
@@ -113,9 +114,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let batch = child.as_ref().and_then(Child::mean_batch);
     let result = result(arguments, &load, &measured, batch);
     if arguments.json {
-        out(&serde_json::to_string_pretty(&result)?);
+        output::print(&serde_json::to_string_pretty(&result)?)?;
     } else {
-        out(&table(&result));
+        output::print(&table(&result))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -177,12 +178,6 @@ fn table(result: &serde_json::Value) -> String {
         ("memory of the service, MB", number(&result["memory_mb"], 1)),
     ];
     rows.map(|(name, value)| format!("{name:<38}{value}")).join("\n")
-}
-
-fn out(text: &str) {
-    use std::io::Write;
-    // A reader that has gone is no failure.
-    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ mod host;
 mod links;
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use astraea_testbed::scheme::{self, KernelScheme};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Options of `astraead doctor`.
 #[derive(clap::Args)]
@@ -125,16 +126,12 @@ pub(super) struct Findings {
 /// Looks at the machine and says what it found.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let findings = examine()?;
-    let mut out = io::stdout().lock();
-    let written = if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &findings)?;
-        writeln!(out)
+    let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    output::print(&if arguments.json {
+        serde_json::to_string_pretty(&findings)?
     } else {
-        let colours = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        out.write_all(text::render(&findings, colours).as_bytes())
-    };
-    // A reader that has gone is no failure.
-    let _ = written;
+        text::render(&findings, colours)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
