@@ -1,4 +1,6 @@
-"""What Jain's index could be on the grids of policies.py: `python bench/ceiling.py [--seed-offset N]`.
+"""What Jain's index could be on the grids and the training range of policies.py.
+
+`python bench/ceiling.py [--seed-offset N]`
 
 A fluid sender that knows everything: a newcomer sends ten packets in its first round trip and doubles until it has its
 fair share, and the others make room at once and share what is left. What a scheme lacks of it is a matter of control.
@@ -56,7 +58,7 @@ def _shares(capacity: float, start: np.ndarray, end: np.ndarray, rtt: np.ndarray
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What Jain's index could be on the grids.")
+    parser = argparse.ArgumentParser(description="What Jain's index could be on the grids and the training range.")
     parser.add_argument("--seed-offset", type=int, default=0, metavar="N", help="other random draws")
     offset = parser.parse_args().seed_offset
     for name in ("training-range", *settings.GRIDS):

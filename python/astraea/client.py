@@ -315,7 +315,7 @@ class Client:
             return []
         ready = select.poll()  # unlike select() it takes any number of open files
         ready.register(self._socket, select.POLLIN)
-        if not ready.poll(math.ceil(1000 * wait)):
+        if not ready.poll(min(math.ceil(1000 * wait), 60_000)):  # callers look again
             return []
         return list(self._receive())
 

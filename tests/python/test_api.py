@@ -57,6 +57,10 @@ def test_settings_are_what_they_are_in_python() -> None:
     results = astraea.run("three-flows", settings=settings, trials=1)
     assert results.content["scenario"]["title"] == "5"
     assert len(results.trials[0]["flows"]) == 2
+    with pytest.raises(astraea.UserError, match=r"--set flow.0.count: expected a valid integer, not \[1, 2\.5\]"):
+        astraea.run("three-flows", settings={"flow.count": [np.int64(1), np.float64(2.5)]})
+    with pytest.raises(astraea.UserError, match=r"settings: flow\.count is \[.*\]; expected text, a number"):
+        astraea.run("three-flows", settings={"flow.count": [object()]})
 
 
 def test_bad_input() -> None:

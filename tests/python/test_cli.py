@@ -142,7 +142,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def process(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command line of a shell, in which `astraea` is this one, and `$status` what it ends with."""
+    """A command line of a shell in which `astraea` is this one."""
     program = f"{sys.executable} -c 'import sys; from astraea.cli import main; sys.exit(main())'"
     script = f'astraea() {{ {program} "$@"; }}; {command}'
     run = ["bash", "-c", script]
@@ -165,6 +165,9 @@ def test_characters_that_an_output_does_not_have(encoding: str) -> None:
     done = process("astraea schemes", PYTHONIOENCODING=encoding)
     assert (done.returncode, done.stderr) == (0, "")
     assert "bbr3" in done.stdout
+    # Documents for programs are UTF-8.
+    for document in ("schemes --json", "scenarios three-flows"):
+        assert process(f"astraea {document}", PYTHONIOENCODING=encoding).stdout == process(f"astraea {document}").stdout
 
 
 def test_brackets_in_names_are_no_markup(astraea: Run) -> None:
@@ -179,8 +182,12 @@ def test_brackets_in_names_are_no_markup(astraea: Run) -> None:
 
 def test_names_that_are_no_text(astraea: Run, tmp_path: Path) -> None:
     odd = os.fsdecode(b"k\xff")
-    for option in (["--set", f"title={odd}"], ["--out", odd], ["--cc", f"{odd}.py:Mine"]):
-        status, _, err = astraea("run", "three-flows", *QUICK, *option)
+    commands = [
+        ["run", "three-flows", *QUICK, *option] for option in (["--set", f"title={odd}"], ["--cc", f"{odd}.py:X"])
+    ]
+    commands += [["run", "three-flows", "--out", odd], ["run", f"{odd}.toml"], ["train", "astraea", "--out", odd]]
+    for command in commands:
+        status, _, err = astraea(*command)
         assert (status, err.count("\n")) == (2, 1)
         assert "is not UTF-8 text" in err
     assert list(tmp_path.iterdir()) == []

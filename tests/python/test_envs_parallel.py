@@ -95,3 +95,15 @@ def test_an_episode_too_short_for_anybody_has_no_agents() -> None:
     observations, infos = env.reset(seed=1)
     assert (observations, infos, env.agents) == ({}, {}, [])
     assert env.step({}) == ({}, {}, {}, {}, {})
+
+
+def test_an_episode_in_which_nobody_could_act_is_passed_over() -> None:
+    # The first episode of this seed is over before its only flow has heard of a packet.
+    settings = {"flows": 1, "duration": 5.0, "lifetime": 0.5}
+    for seed in range(60):
+        multi_flow_v0.env(**settings).reset(seed=seed)
+    first, again = (multi_flow_v0.parallel_env(**settings) for _ in range(2))
+    for seed in range(60):
+        one, other = first.reset(seed=seed)[0], again.reset(seed=seed)[0]
+        assert list(one) == list(other) == first.agents != []
+        assert all((one[agent] == other[agent]).all() for agent in one)

@@ -21,8 +21,8 @@ def test_propagation_and_wire() -> None:
     # 30 ms both ways and 1500 bytes at 100 Mbit/s.
     assert told("three-flows") == pytest.approx([0.03012] * 3)
     assert told("three-flows", "flow.0.extra_delay=5ms") == pytest.approx([0.04012] * 3)
-    # Acknowledgements of 40 bytes that cross the link too.
-    assert told("three-flows", 'flow.0.return_path=["bottleneck"]') == pytest.approx([0.0301232] * 3)
+    # Acknowledgements of 52 bytes that cross the link too.
+    assert told("three-flows", 'flow.0.return_path=["bottleneck"]') == pytest.approx([0.03012416] * 3)
 
 
 def test_what_is_given_stays() -> None:

@@ -84,13 +84,17 @@ def test_files_of_rates(tmp_path: Path, suffix: str) -> None:
     assert files.read(path).tolist() == times.tolist()
 
 
-@pytest.mark.parametrize(("name", "text"), [("x.csv", "time_s,rate_bps\n0,1e6\n1,2e6\n\n"), ("x.json", "[%s]")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("x.csv", "time_s,rate_bps\n0,1e6\n1,2e6\n\n"), ("x.json", "[%s]"), ("x.down", "%m")]
+)
 def test_files_of_other_programs(tmp_path: Path, name: str, text: str) -> None:
     """A byte-order mark, as Excel writes it, and an empty line at the end."""
     steps = ", ".join(f'{{"time_s": {time}, "rate_bps": {rate}}}' for time, rate in ((0, 1e6), (1, 2e6)))
     path = tmp_path / name
-    path.write_text(text.replace("%s", steps), encoding="utf-8-sig")
-    assert files.read(path).tolist() == (files.opportunities([(0, 1e6), (1, 2e6)]) * MS).tolist()
+    expected = files.opportunities([(0, 1e6), (1, 2e6)])
+    filled = text.replace("%s", steps).replace("%m", files.mahimahi(expected.tolist()))
+    path.write_text(filled, encoding="utf-8-sig")
+    assert files.read(path).tolist() == (expected * MS).tolist()
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ pub trait Controller {
         let _ = packet;
     }
 
-    /// Packets were declared lost (each detection, unlike [`on_congestion`](Controller::on_congestion)).
+    /// Packets were declared lost (each detection, unlike [`on_congestion`](Controller::on_congestion), but for timeouts).
     fn on_loss(&mut self, loss: &Loss) {
         let _ = loss;
     }

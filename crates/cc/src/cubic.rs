@@ -34,13 +34,15 @@ impl Default for CubicConfig {
 /// * the reduction starts from the flight (§4.6), but never from more than the window;
 /// * slow start outside the initial one, whose threshold is known, is that of RFC 5681, counted in bytes;
 /// * after an idle period longer than a retransmission timeout the window restarts as in RFC 5681 §4.1 and the next
-///   congestion avoidance begins a new epoch; shorter pauses and application-limited times shift the epoch (§5.8);
+///   congestion avoidance begins a new epoch; pauses, however short, and application-limited times shift it (§5.8);
 /// * in the Reno-friendly region an acknowledgement never shrinks the window to `W_est`;
 /// * marks (RFC 3168) reduce the window as losses do, but down to one segment (§4.6).
 ///
 /// Linux departs from it in these ways, as far as a flow shows them:
 ///
-/// * slow start, whenever it is used, ends by the older `HyStart` ([`ClassicHyStart`]);
+/// * slow start, the initial one and later ones, ends by the older `HyStart` ([`ClassicHyStart`]), once until the next timeout;
+/// * idle for more than a retransmission timeout, the window is halved with each that has passed, three quarters of it are the
+///   slow-start threshold at least, and the epoch goes on;
 /// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
 /// * the reduction starts from the window (RFC 9438 §4.6 says flight);
 /// * the cubic is looked at the smallest round-trip time ahead (§4.2: the smoothed one);
@@ -58,6 +60,8 @@ pub struct Cubic {
     undo: Option<State>,
     hystart: HyStart,
     classic: ClassicHyStart,
+    /// It has ended a slow start since the last timeout, and does not look at another one (`linux`).
+    found: bool,
     /// Nothing has been acknowledged since the last timeout.
     timed_out: bool,
     last_ack: Nanos,
@@ -81,7 +85,9 @@ struct State {
 struct Epoch {
     /// Later than the true start by the time that the sender did not use its window.
     start: Nanos,
-    /// Seconds until the cubic reaches `w_max`.
+    /// Window at which the cubic is flat: `w_max`, or the one at the start where that was larger …
+    origin: f64,
+    /// … and the seconds until it is there.
     k: f64,
     /// Window that Reno would have.
     w_est: f64,
@@ -93,10 +99,9 @@ impl Epoch {
     /// Without a `w_max` to return to (after `HyStart++` or a timeout, §4.8 and §4.10) the cubic is flat at the present
     /// window and turns up at once.
     #[cold]
-    fn begin(now: Nanos, cwnd: f64, w_max: &mut f64, c: f64) -> Self {
-        let blind = *w_max == 0.0;
-        *w_max = w_max.max(cwnd);
-        Self { start: now, blind, k: libm::cbrt((*w_max - cwnd) / c), w_est: cwnd }
+    fn begin(now: Nanos, cwnd: f64, w_max: f64, c: f64) -> Self {
+        let origin = w_max.max(cwnd);
+        Self { start: now, blind: w_max == 0.0, origin, k: libm::cbrt((origin - cwnd) / c), w_est: cwnd }
     }
 }
 
@@ -118,6 +123,7 @@ impl Cubic {
             undo: None,
             hystart: HyStart::new(mss, false),
             classic: ClassicHyStart::default(),
+            found: false,
             timed_out: false,
             last_ack: 0,
             rto: Rtt::default().retransmission_timeout(MIN_RTO),
@@ -144,7 +150,9 @@ impl Cubic {
     fn slow_start(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) -> f64 {
         let state = &mut self.state;
         if self.config.linux {
-            if self.config.hystart && self.classic.on_ack(ack, state.cwnd, self.mss, rtt.smoothed()) {
+            let looks = self.config.hystart && !self.found;
+            if looks && self.classic.on_ack(ack, state.cwnd, self.mss, rtt.smoothed()) {
+                self.found = true;
                 state.ssthresh = state.cwnd;
                 return acked;
             }
@@ -178,8 +186,11 @@ impl Cubic {
     fn avoid_congestion(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) {
         let CubicConfig { c, linux, .. } = self.config;
         let State { cwnd, w_max, cwnd_prior, epoch, .. } = &mut self.state;
-        let epoch = epoch.get_or_insert_with(|| Epoch::begin(ack.now, *cwnd, w_max, c));
-        let w_cubic = |t: f64| c * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + *w_max;
+        let epoch = epoch.get_or_insert_with(|| Epoch::begin(ack.now, *cwnd, *w_max, c));
+        if !linux {
+            *w_max = epoch.origin; // §4.8 and §4.10; in Linux only losses show it
+        }
+        let w_cubic = |t: f64| c * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + epoch.origin;
         let t = (ack.now - epoch.start) as f64 * 1e-9;
         let ahead = if linux { rtt.min().unwrap_or(0) } else { rtt.smoothed() } as f64 * 1e-9;
         // Part of a window, and so of a round trip, that this acknowledgement covers.
@@ -217,6 +228,17 @@ impl Cubic {
 }
 
 impl Controller for Cubic {
+    #[inline]
+    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
+        // Before this, nothing was in flight: a pause, however short, in which no window was used (§5.8).
+        if in_flight == bytes
+            && let Some(epoch) = &mut self.state.epoch
+        {
+            epoch.start = (epoch.start + now.saturating_sub(self.last_ack)).min(now);
+            self.last_ack = now;
+        }
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         let since_last = ack.now.saturating_sub(self.last_ack);
@@ -266,6 +288,7 @@ impl Controller for Cubic {
         self.state.cwnd = 1.0;
         self.state.w_max = 0.0;
         self.classic = ClassicHyStart::default();
+        self.found = false;
         self.timed_out = true;
     }
 
@@ -277,15 +300,20 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
-        let restart = f64::from(INITIAL_WINDOW);
-        if idle > self.rto && self.state.cwnd > restart {
-            self.state.cwnd = restart;
-            self.state.epoch = None;
-        } else if let Some(epoch) = &mut self.state.epoch {
-            epoch.start = (epoch.start + idle).min(now);
+    fn on_idle_restart(&mut self, _now: Nanos, idle: Nanos) {
+        let (restart, state) = (f64::from(INITIAL_WINDOW), &mut self.state);
+        if idle <= self.rto || state.cwnd <= restart {
+            return;
         }
-        self.last_ack = now;
+        if self.config.linux {
+            // The window is halved with every timeout that has passed; the epoch goes on.
+            let halvings = ((idle - 1) / self.rto.max(1)).min(60) as i32;
+            state.ssthresh = state.ssthresh.max(0.75 * state.cwnd);
+            state.cwnd = (state.cwnd * 0.5_f64.powi(halvings)).max(restart);
+        } else {
+            state.cwnd = restart;
+            state.epoch = None;
+        }
     }
 
     #[inline]

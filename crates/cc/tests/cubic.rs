@@ -155,10 +155,10 @@ fn unused_time_does_not_count() {
             cubic.on_ack(&Ack { cwnd_limited: false, ..ack(tenth * RTT, 5.0) }, &rtt());
         }
     });
-    // Short enough not to restart from the initial window.
+    // A packet at a time, each after the one before was acknowledged.
     let idle = after_pause(|cubic| {
         for step in 1..=59 {
-            cubic.on_idle_restart(2 * SECOND + step * RTT, RTT);
+            cubic.on_sent(2 * SECOND + step * RTT, 1000, 1000);
         }
     });
     // All but 0.1 s of the six is taken out: target W(0.2) = 100 - 0.4 * 4.017^3 = 74.07, 30/70 of a round trip:
@@ -175,6 +175,31 @@ fn a_long_idle_period_restarts_from_the_initial_window() {
     assert_eq!(packets(&cubic), 100.0, "the timeout is srtt + 4 rttvar = 0.3 s");
     cubic.on_idle_restart(3 * SECOND, 2 * SECOND);
     assert_eq!(packets(&cubic), 10.0);
+}
+
+#[test]
+fn in_linux_a_long_idle_period_halves_the_window_with_every_timeout() {
+    // The timeout is 0.3 s.
+    for (idle, window) in [(SECOND / 4, 100.0), (SECOND / 2, 50.0), (SECOND, 12.5), (2 * SECOND, 10.0)] {
+        let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+        cubic.on_idle_restart(3 * SECOND, idle);
+        assert_eq!(packets(&cubic), window, "{idle}");
+        assert!(cubic.ssthresh() >= 70.0, "three quarters of it, or what it was");
+    }
+}
+
+#[test]
+fn in_linux_only_a_loss_shows_how_large_the_window_may_be() {
+    let mut cubic = blind(100);
+    assert_eq!(cubic.w_max(), None);
+    cubic.on_idle_restart(9 * SECOND, 2 * SECOND);
+    let before = packets(&cubic);
+    for step in 1..=2 {
+        cubic.on_ack(&ack(9 * SECOND + step * RTT, before), &rtt());
+    }
+    assert_eq!(cubic.w_max(), None, "nor has a pause shown it");
+    cubic.on_congestion(&congestion(10 * SECOND, 100, Signal::Loss));
+    assert!(cubic.w_max().is_some());
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_flow_is_driven_by_the_policy() {
     assert!((20_000_000..40_000_000).contains(&view.view.base), "{view:?}");
     let (bytes, info) = flow.finish().unwrap();
     assert!(bytes > 5_000_000, "{bytes} bytes of 12.5 million that fit");
-    assert!(info.tcpi_total_retrans < 100, "{}", info.tcpi_total_retrans);
+    assert!(info.tcpi_total_retrans < 200, "{}", info.tcpi_total_retrans);
     until("flows that have ended to go", || attached.flows().unwrap().is_empty());
     let counters = attached.counters().unwrap();
     assert_eq!(counters.fallbacks, [0; 6]);
@@ -211,7 +211,12 @@ fn what_is_sent_again_after_a_timeout_ends_no_pause() {
         let before = attached.counters().unwrap().periods;
         until("acknowledgements", || attached.counters().unwrap().periods > before);
         let window = || attached.flows().unwrap().iter().map(|flow| flow.view.window >> 20).max().unwrap_or(0);
-        let largest = (0..15).map(|_| (std::thread::sleep(ms(10)), window()).1).max().unwrap();
+        let mut largest = 0;
+        // Eight periods: what it grows by in each is bounded, however slow this machine is.
+        until("a few periods", || {
+            largest = window().max(largest);
+            attached.counters().unwrap().periods > before + 8
+        });
         assert!(largest < 6, "{largest} packets: this policy leaves slow start at a timeout");
     });
 }

@@ -92,7 +92,8 @@ impl Trace {
     /// [`TraceError`]
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut milliseconds = Vec::new();
-        for (index, line) in text.lines().enumerate() {
+        // Editors may begin a file with a byte-order mark.
+        for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
             let line = line.trim();
             let ms = line
                 .parse()

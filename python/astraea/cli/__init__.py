@@ -64,8 +64,8 @@ def _prepare() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+        elif isinstance(stream, io.TextIOWrapper) and stream is sys.stdout:
+            stream.reconfigure(errors="backslashreplace")  # as standard error has it
 
 
 def _silence() -> None:

@@ -38,7 +38,12 @@ def err() -> Output:
 
 def write_json(value: Any) -> None:
     """Print a JSON document."""
-    typer.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False))
+    write_file(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_file(text: str) -> None:
+    """Print a document for programs: UTF-8, whatever else standard output has."""
+    typer.echo(text.encode(errors="surrogateescape"), nl=False)
 
 
 def table(

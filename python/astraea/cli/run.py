@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from astraea.cli import summary
-from astraea.cli.output import Json, Quiet, err, out
+from astraea.cli.output import Json, Quiet, err, out, write_file
 from astraea.client import DEFAULT_ADDRESS
 from astraea.errors import UserError
 from astraea.eval import api, registry, results, runner
@@ -139,7 +139,7 @@ def run(
         err().print(f"astraea: interrupted: the results are in {directory}, without a report", soft_wrap=True)
         raise typer.Exit(130) from None
     if json:
-        typer.echo(results.text(found.content), nl=False)
+        write_file(results.text(found.content))
     elif not quiet:
         out().print(summary.of(found.content))
         out().print(f"results: {directory / results.RESULTS}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from astraea.cli.output import Json, out, table, write_json
+from astraea.cli.output import Json, out, table, write_file, write_json
 from astraea.scenario import document
 from astraea.scenario.points import points
 
@@ -32,7 +32,7 @@ def scenarios(
         if json:
             write_json(document.load(name).validate().model_dump(mode="json"))
         else:
-            typer.echo(document.text_of(document.find(name)), nl=False)
+            write_file(document.text_of(document.find(name)))
         return
     rows = []
     for each in document.names():

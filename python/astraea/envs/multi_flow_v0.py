@@ -15,6 +15,9 @@ from astraea._native import ParallelEnvironment
 from astraea.envs.native import Array, box, number_of, seed_of
 from astraea.envs.settings import MultiFlowSettings, to_json
 
+MOST_EPISODES = 1000
+"""Episodes in which nobody could act that are passed over."""
+
 Step = tuple[dict[str, Array], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]
 
 
@@ -70,7 +73,11 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
             options: Not used.
 
         Returns:
-            Observations and infos of the live agents.
+            Observations and infos of the live agents, of whom there is one at least: an episode that is over before
+            anybody could act is passed over. (Where nearly all are so short, there may be none.)
+
+        Raises:
+            ValueError: If the seed is none.
         """
         del options
         if seed is not None:
@@ -79,8 +86,11 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
             seed = int(seeding.np_random()[0].integers(2**63))
         self._seeded = True
         self._native.reset(seed)
+        for _ in range(MOST_EPISODES):
+            if not self._native.is_over:
+                break
+            self._native.reset(None)
         live, _ = self._native.agents()
-        # An episode that is over before anybody could act has no agents.
         self.agents = [] if self._native.is_over else self._names(live)
         return self._observations(self.agents), self._infos(self.agents)
 

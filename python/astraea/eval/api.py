@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ def execute(
 
     `decide` is the address of an inference service, `key` the file with the key that is shared with it.
     """
-    for name, texts in (("scenario", [scenario]), ("cc", cc), ("settings", settings), ("trace", [trace or ""])):
+    for name, texts in (("cc", cc), ("settings", settings), ("trace", [trace or ""])):
         for text in texts:
             check_text(name, text)
     _check("seed", seed, 0, MAX_SEED)
@@ -222,5 +222,6 @@ def _toml(key: str, value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (bool, int, float, list, tuple)):
-        return json.dumps(value)
+        with suppress(TypeError, AttributeError):
+            return json.dumps(value, default=lambda part: part.item())
     raise UserError(f"settings: {key} is {value!r}; expected text, a number, True, False or a list")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from astraea.errors import UserError, nearest
+from astraea.errors import UserError, check_text, nearest
 from astraea.learn.forms import FORMS, FormName
 
 _SHIPPED = Path(str(resources.files("astraea"))) / "configs"
@@ -158,6 +158,12 @@ class ValidationSettings(Settings):
     indifference: NotNegative = 0.0
     """Difference of scores that says nothing: a later policy is kept if it is at most so far below the highest."""
 
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        if self.full() == 0:
+            raise ValueError("expected one of jain, utilization and settled above 0: without them no score is good")
+        return self
+
     def full(self) -> float:
         """The score of a perfect policy."""
         return self.jain + self.utilization + self.settled
@@ -232,6 +238,7 @@ def load(path: Path, seed: int | None = None) -> Config:
         raise UserError(f"{path.name}: not valid TOML: {error}") from None
     if seed is not None:
         raw["seed"] = seed
+    check_text("CONFIG", str(path))
     raw.setdefault("name", path.stem)
     try:
         config = Config.model_validate(raw)

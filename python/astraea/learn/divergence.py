@@ -13,6 +13,8 @@ COLLAPSE = 0.4
 """A validation score has collapsed when it is below the best one by more than this share of a perfect one."""
 COLLAPSED_VALIDATIONS = 5
 """So many collapses in a row are no wandering."""
+EMPTY_ITERATIONS = 20
+"""So many iterations in a row without a transition, and none will ever come."""
 DIVERGED_SHARE, DIVERGED_ITERATIONS = 0.5, 20
 """More than this share of the episodes had to be ended, so many iterations in a row."""
 
@@ -28,13 +30,20 @@ class Watch:
         self.worth = 1.0
         self.collapses = 0
         self.diverged = 0
+        self.empty = 0
 
-    def rollouts(self, worth: float, diverged: int, episodes: int) -> None:
+    def rollouts(self, transitions: int, worth: float, diverged: int, episodes: int) -> None:
         """Look at an iteration's roll-outs.
 
         `worth` is what the largest reward seen would be worth if earned for ever, `diverged` counts the episodes that
         were ended.
         """
+        self.empty = 0 if transitions else self.empty + 1
+        if self.empty >= EMPTY_ITERATIONS:
+            raise Divergence(
+                f"there is nothing to learn from: in {self.empty} iterations no flow has decided twice; expected "
+                "longer episodes, or shorter round-trip times"
+            )
         self.worth = max(self.worth, worth)
         self.diverged = self.diverged + 1 if diverged > DIVERGED_SHARE * episodes else 0
         if self.diverged >= DIVERGED_ITERATIONS:

@@ -181,7 +181,8 @@ class Training:
         self.learner.see_reward(gathered.reward * settings.reward_scale)
         # As if the largest sum of n rewards were earned again and again.
         largest = float(np.abs(gathered.rows[:, -2]).max(initial=0.0))
-        self.watch.rollouts(largest / (1 - settings.gamma**settings.steps), gathered.diverged, gathered.episodes)
+        worth = largest / (1 - settings.gamma**settings.steps)
+        self.watch.rollouts(len(gathered.rows), worth, gathered.diverged, gathered.episodes)
         if self.replay.size >= max(settings.warm_up, 1):
             self._update(gathered)
         self.iteration += 1

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from astraea import __version__, _native
-from astraea.errors import UserError
+from astraea.errors import UserError, check_text
 from astraea.files import write_whole
 from astraea.learn import checkpoint
 from astraea.learn import config as configuration
@@ -60,6 +60,7 @@ def training(
 
 def _check_directory(directory: Path, *, resume: bool) -> None:
     """A training may begin where none has got as far as a checkpoint, and go on where one has."""
+    check_text("--out", str(directory))
     begun = checkpoint.path(directory).exists()
     if begun and not resume:
         raise UserError(f"{directory}: holds a training already: --resume goes on with it, or name another --out")

@@ -58,6 +58,18 @@ def values(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float
     return np.where(measured["diverged"] > 0, 0.0, np.nan_to_num(found, nan=0.0))
 
 
+def _mean(measured: NDArray[np.float64], unknown: float) -> float:
+    """Mean over the episodes that have a figure: one in which nothing arrived has none."""
+    known = measured[np.isfinite(measured)]
+    return float(known.mean()) if known.size else unknown
+
+
+def _tenth(measured: NDArray[np.float64], unknown: float) -> float:
+    """Their 10th percentile."""
+    known = measured[np.isfinite(measured)]
+    return float(np.percentile(known, 10)) if known.size else unknown
+
+
 def score(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float64]]) -> Score:
     """The score from what was measured in each episode.
 
@@ -69,12 +81,12 @@ def score(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float6
     jain, utilization, settled = measured["jain"], measured["utilization"], measured["settled"]
     return Score(
         score=float(total),
-        jain=float(jain.mean()),
-        jain_p10=float(np.percentile(jain, 10)),
-        utilization=float(utilization.mean()),
-        utilization_p10=float(np.percentile(utilization, 10)),
-        rtt_inflation=float(measured["rtt_inflation"].mean()),
-        loss=float(measured["loss"].mean()),
-        settled=float(np.nanmean(settled)) if not np.isnan(settled).all() else 1.0,
+        jain=_mean(jain, 1.0),
+        jain_p10=_tenth(jain, 1.0),
+        utilization=_mean(utilization, 0.0),
+        utilization_p10=_tenth(utilization, 0.0),
+        rtt_inflation=_mean(measured["rtt_inflation"], 1.0),
+        loss=_mean(measured["loss"], 0.0),
+        settled=_mean(settled, 1.0),
         diverged=float(measured["diverged"].mean()),
     )

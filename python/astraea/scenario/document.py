@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from astraea.errors import UserError, nearest
+from astraea.errors import UserError, check_text, nearest
 from astraea.scenario import overrides, topology
 from astraea.scenario.messages import explain
 from astraea.scenario.schema import Scenario
@@ -91,6 +91,7 @@ def names() -> list[str]:
 
 def find(scenario: str) -> Path:
     """The file of a scenario, given by name or by path."""
+    check_text("scenario", scenario)
     if scenario.endswith(".toml") or "/" in scenario:
         path = Path(scenario)
         if not path.is_file():

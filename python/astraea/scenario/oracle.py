@@ -9,7 +9,7 @@ from astraea.scenario.units import MTU, NS
 
 SCHEME, PARAMETER = "fast-oracle", "base_rtt"
 
-ACK = 40
+ACK = 52
 """Bytes of an acknowledgement on a link."""
 
 

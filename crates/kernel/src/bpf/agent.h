@@ -152,10 +152,10 @@ static inline void agent_on_congestion(struct agent *a, const struct policy *p, 
 		a->guide.drain.back = compete_window(&a->guide.compete);
 }
 
-static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64 now, u64 flight)
+static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64 now, u64 lost)
 {
 	a->restore = a->window;
-	a->monitor.lost += flight;
+	a->monitor.lost += lost;
 	a->monitor.in_flight = 0;
 	a->startup.running = 0;
 	if (p->form == FORM_GUIDED) {

@@ -102,7 +102,7 @@ int astraea_set_state(u64 *ctx)
 		cubictcp_state(sk, state);
 		if (!f)
 			fallback_reduce_at_once(tp, state);
-		else if (state == TCP_CA_Open)
+		else if (state <= TCP_CA_Disorder)
 			fallback_end_reduction(tp, f);
 	}
 	if (f)
@@ -110,20 +110,15 @@ int astraea_set_state(u64 *ctx)
 	return 0;
 }
 
-SEC("struct_ops")
-int astraea_cwnd_event(u64 *ctx)
+/* Something is sent while nothing is in flight. */
+static inline int tx_start(struct sock *sk, struct flow *f)
 {
-	struct sock *sk = (void *)ctx[0];
 	struct tcp_sock *tp = (void *)sk;
-	enum tcp_ca_event event = ctx[1];
-	struct flow *f = flow_of(sk);
 	const struct policy *p;
 	u64 now, idle, rto, period;
 
-	if (!f || f->reason)
-		cubictcp_cwnd_event(sk, event);
-	/* After a pause nothing is outstanding; what is sent again after a timeout goes out with nothing in flight, too. */
-	if (!f || event != CA_EVENT_TX_START || !f->last_ack || tp->packets_out)
+	/* After a pause nothing is outstanding either; what is sent again after a timeout still is. */
+	if (!f || !f->last_ack || tp->packets_out)
 		return 0;
 	now = bpf_ktime_get_ns();
 	idle = less(now, f->last_ack);
@@ -139,6 +134,29 @@ int astraea_cwnd_event(u64 *ctx)
 			write_window(sk, tp, f, p, now, 0);
 	}
 	return 0;
+}
+
+SEC("struct_ops")
+int astraea_cwnd_event_tx_start(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	struct flow *f = flow_of(sk);
+
+	if (!f || f->reason)
+		cubictcp_cwnd_event_tx_start(sk);
+	return tx_start(sk, f);
+}
+
+SEC("struct_ops")
+int astraea_cwnd_event(u64 *ctx)
+{
+	struct sock *sk = (void *)ctx[0];
+	enum tcp_ca_event event = ctx[1];
+	struct flow *f = flow_of(sk);
+
+	if (!f || f->reason)
+		cubictcp_cwnd_event(sk, event);
+	return event == CA_EVENT_TX_START ? tx_start(sk, f) : 0;
 }
 
 SEC("struct_ops")
@@ -208,6 +226,7 @@ struct tcp_congestion_ops astraea = {
 	.ssthresh = (void *)astraea_ssthresh,
 	.undo_cwnd = (void *)astraea_undo_cwnd,
 	.set_state = (void *)astraea_set_state,
+	.cwnd_event_tx_start = (void *)astraea_cwnd_event_tx_start,
 	.cwnd_event = (void *)astraea_cwnd_event,
 	.pkts_acked = (void *)astraea_pkts_acked,
 	.cong_control = (void *)astraea_cong_control,

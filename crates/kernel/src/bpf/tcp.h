@@ -72,12 +72,14 @@ struct ack_sample {
 struct seq_file;
 
 struct tcp_congestion_ops {
+	/* Before Linux 7.1 an event of cwnd_event: the loader clears the one that the kernel lacks or does not call. */
+	void (*cwnd_event_tx_start)(struct sock *sk);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	u32 (*ssthresh)(struct sock *sk);
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 state);
-	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	char name[16];
