@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,6 +160,25 @@ def test_a_reader_that_has_gone_is_no_failure(command: str) -> None:
 def test_standard_output_and_error_may_be_closed() -> None:
     assert process("astraea schemes >&-").returncode == 0
     assert process("astraea run nosuch 2>&-").returncode == 2
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_is_told_to_end_leaves_nothing_behind(tmp_path: Path, signum: signal.Signals) -> None:
+    program = "import sys; from astraea.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "run", "three-flows", "--trials", "5000", "--quiet"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        until = time.monotonic() + 60
+        while not list(scratch.iterdir()):
+            assert running.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        running.send_signal(signum)
+        _, said = running.communicate(timeout=60)
+    assert (running.returncode, said) == (128 + signum, "")
+    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

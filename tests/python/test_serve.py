@@ -352,6 +352,20 @@ def test_a_client_in_a_process_with_many_open_files(service: str) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_a_log_that_cannot_be_written_ends_nothing(directory: Path) -> None:
+    path = directory / "serve.sock"
+    with Path("/dev/full").open("w") as full:
+        command = [str(program()), "serve", "--listen", f"unix:{path}"]  # which logs that it serves
+        with subprocess.Popen(command, stderr=full) as process:
+            try:
+                assert client(f"unix:{path}").decide(1, REPORT).version is not None
+                process.send_signal(signal.SIGHUP)  # which it logs, too
+                assert client(f"unix:{path}").decide(1, REPORT).version is not None
+                assert process.poll() is None
+            finally:
+                process.kill()
+
+
 def test_sockets_of_systemd(directory: Path) -> None:
     """A socket that was made by somebody else, as socket activation does; what it holds survives a restart."""
     path = directory / "activated.sock"

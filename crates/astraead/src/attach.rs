@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use astraea_kernel::{Attachment, Decider, Place, layout};
+use astraea_kernel::{Attachment, Decider, Error, Place, layout};
 use astraea_policy::{AgentConfig, Policy, shipped};
 use astraea_serve::{Address, Client, Key};
 use clap::{Args, ValueEnum};
@@ -78,7 +78,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             attached.set_decider(decider)?;
             attached
         }
-        Ok(_) | Err(_) => Attachment::attach(&place, &laid, decider)?,
+        Ok(_) | Err(_) => match Attachment::attach(&place, &laid, decider) {
+            // Somebody else has attached meanwhile.
+            Err(Error::Attached { .. }) if !stays => {
+                let attached = Attachment::open(&place)?;
+                attached.swap(&laid)?;
+                attached.set_decider(decider)?;
+                attached
+            }
+            attached => attached?,
+        },
     };
     let says = format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());
     // It does, whether anybody can be told or not.

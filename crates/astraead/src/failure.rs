@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::output;
+
 /// Exit status for what the user can correct.
 const USER_ERROR: u8 = 2;
 
@@ -14,7 +16,7 @@ impl Failure {
     /// Prints the line and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let line: Vec<&str> = self.0.split_whitespace().collect();
-        eprintln!("astraea: {}", line.join(" "));
+        output::complain(&line.join(" "));
         ExitCode::from(USER_ERROR)
     }
 }

@@ -1,10 +1,15 @@
-//! What a command says on standard output.
+//! What a command says on standard output and error.
 
 use std::io::{ErrorKind, Write as _};
 
 use nix::errno::Errno;
 
 use crate::failure::Failure;
+
+/// Prints a line on standard error. Where that cannot be written nobody can be told.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "astraea: {line}");
+}
 
 /// Prints a text and ends its last line. A reader that has gone is no failure, a full disk is one.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use astraea_kernel::{Attachment, agent};
 use astraea_policy::Policy;
 use astraea_serve::Client;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::Failure;
 use crate::metrics;
@@ -22,14 +23,14 @@ pub(crate) struct Agent {
     pub(crate) client: Option<Client>,
 }
 
-/// Stays until SIGINT or SIGTERM, then detaches. With an agent it answers the flows' records itself.
+/// Stays until it is interrupted or told to end, or its terminal is closed, then detaches. With an agent it answers the flows' records itself.
 pub(crate) fn until_told_to_end(
     attached: Attachment,
     agent: Option<Agent>,
     server: Option<metrics::Server>,
 ) -> Result<ExitCode, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, ending.clone())?;
     }
     let place = attached.place().clone();

@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "UID")]
     user: Vec<u32>,
     /// Where Prometheus finds metrics, under /metrics.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
     /// Form of the log, which goes to standard error.
     #[arg(long, default_value = "text", value_name = "FORM")]
@@ -95,6 +95,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let logs = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        // On a full disk the service goes on without a log.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal())
         .with_max_level(arguments.log_level);
     match arguments.log {

@@ -195,6 +195,38 @@ fn the_next_link_cleans_up_after_one_that_was_killed() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_is_known_before_the_command_runs() {
+    if !possible() {
+        return;
+    }
+    let output =
+        astraead().args(["--report", "/nonexistent/x", "--", "sh", "-c", "echo ran"]).output().expect("it runs");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+    assert!(text(&output.stderr).starts_with("astraea: report /nonexistent/x: No such file"), "{output:?}");
+}
+
+#[test]
+fn a_link_without_a_delay_has_room() {
+    if !possible() {
+        return;
+    }
+    // Of a hundred datagrams sent at once all wait: half a millisecond of the link's.
+    let script = "exec 3<>/dev/udp/$ASTRAEA_BASE/9; for i in $(seq 100); do printf x >&3; done; sleep .5";
+    let path = std::env::temp_dir().join(format!("astraea-{}-room.json", std::process::id()));
+    let report = path.display().to_string();
+    let output = astraead()
+        .args(["--rate", "50Mbps", "--report", &report, "--", "bash", "-c", script])
+        .output()
+        .expect("it runs");
+    let found = fs::read_to_string(&path).expect("there is a report");
+    let _ = fs::remove_file(&path);
+    assert!(output.status.success(), "{output:?}");
+    let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
+    let up = &found["links"]["up"];
+    assert!(up["offered_packets"].as_u64() >= Some(90) && up["dropped_packets"] == 0, "{up}");
+}
+
+#[test]
 fn logs_are_in_mahimahis_format() {
     if !possible() {
         return;

@@ -1,12 +1,13 @@
 //! The controller as it is registered in the kernel: held by files, found again by them.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
@@ -249,11 +250,17 @@ impl Attachment {
     /// # Errors
     /// There is none, or those of the kernel.
     pub fn detach(place: &Place) -> Result<()> {
+        object::quiet();
         let directory = &place.directory;
+        let missing = || Error::NotAttached { name: place.name.clone(), path: directory.clone() };
         if !directory.exists() {
-            return Err(Error::NotAttached { name: place.name.clone(), path: directory.clone() });
+            return Err(missing());
         }
         let _lock = Lock::take(place)?;
+        // Somebody else may have detached it meanwhile.
+        if !directory.exists() {
+            return Err(missing());
+        }
         // One of another version, or half of one, is removed all the same.
         if let Ok(map) = MapHandle::from_pinned_path(directory.join("control")) {
             let _ = object::set(&map, &control(intf::DECIDER_DETACHED));
@@ -346,14 +353,22 @@ fn remove(directory: &Path) -> Result<()> {
 struct Lock(#[expect(dead_code, reason = "closing it is what unlocks")] File);
 
 impl Lock {
+    /// What attaching and detaching may take on a busy machine, and more.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
     fn take(place: &Place) -> Result<Self> {
         let parent = place.directory.parent().unwrap_or(Path::new("/"));
         let failed = |error: io::Error| Error::system(format!("cannot lock {}", parent.display()), &error);
         let file = File::open(parent).map_err(failed)?;
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } != 0 {
-            return Err(failed(io::Error::last_os_error()));
+        let until = Instant::now() + Self::PATIENCE;
+        // Whoever may open the directory can hold it for ever.
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self(file)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::WouldBlock) => return Err(failed(io::Error::other("another process holds it"))),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
-        Ok(Self(file))
     }
 }

@@ -80,7 +80,7 @@ fn holder() -> libbpf_rs::Result<MapHandle> {
 }
 
 /// libbpf prints a page where a line is wanted; the errors say what matters.
-fn quiet() {
+pub(crate) fn quiet() {
     if std::env::var_os("ASTRAEA_BPF_LOG").is_none() {
         libbpf_rs::set_print(None);
     }

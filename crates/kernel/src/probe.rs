@@ -88,7 +88,7 @@ impl Prober {
     pub fn costs(&self) -> Result<Vec<Cost>> {
         let failed = |error: libbpf_rs::Error| Error::system("cannot read what the kernel knows of a program", &error);
         let mut costs = Vec::new();
-        for program in self.object.progs().filter(|program| program.autoload()) {
+        for program in self.object.progs().filter(libbpf_rs::ProgramImpl::autoload) {
             let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
             let mut length = size_of_val(&info) as u32;
             // SAFETY: the structure is as long as `length` says and asks for no arrays.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use astraea_policy::AgentConfig;
@@ -106,14 +106,11 @@ fn capabilities(status: &str) -> Vec<&'static str> {
 /// Another path that is in none, or no right to mount.
 pub(crate) fn file_system(path: &Path) -> Result<()> {
     let standard = Path::new(FILE_SYSTEM);
-    let root = path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(standard);
-    if is_bpf(root) {
-        return Ok(());
-    }
-    if path.starts_with(standard) && mount(standard) {
-        return Ok(());
-    }
-    Err(Error::NoFileSystem(if path.starts_with(standard) { PathBuf::from(standard) } else { root.to_owned() }))
+    let within = path.starts_with(standard);
+    // Whatever somebody else may have put there, a second one is not mounted over the first.
+    let nearest = || path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(standard);
+    let root = if within { standard } else { nearest() };
+    if is_bpf(root) || (within && mount(standard)) { Ok(()) } else { Err(Error::NoFileSystem(root.to_owned())) }
 }
 
 fn c_path(path: &Path) -> std::ffi::CString {
@@ -128,16 +125,16 @@ fn is_bpf(path: &Path) -> bool {
     }
 }
 
-/// Mounts a BPF file system. Returns whether that worked.
+/// Mounts a BPF file system that is its owner's alone. Returns whether that worked.
 pub fn mount(path: &Path) -> bool {
-    // SAFETY: all strings end in a zero; no data is passed.
+    // SAFETY: all strings end in a zero.
     unsafe {
         libc::mount(
             c"bpf".as_ptr(),
             c_path(path).as_ptr(),
             c"bpf".as_ptr(),
             libc::MS_NOSUID | libc::MS_NODEV,
-            std::ptr::null(),
+            c"mode=0700".as_ptr().cast(),
         ) == 0
     }
 }

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 USER_ERROR, INTERRUPTED = 2, 130
 """Exit statuses for bad input, and for Ctrl-C."""
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the program with 128 and their number."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _prepare()
     try:
-        return _run(None if arguments is None else list(arguments))
+        with _told_to_end():
+            return _run(None if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader has gone: `astraea schemes | head`
@@ -29,6 +37,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is None:
             _silence()
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """SIGTERM, and SIGHUP of a terminal that is closed, end the program as Ctrl-C does, by what cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = {each: signal.signal(each, _end) for each in ENDING if signal.getsignal(each) is signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for each, before in taken.items():
+            signal.signal(each, before)
+
+
+def _end(signum: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + signum)
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use astraea_emu::{Config, Error, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
 
 use crate::failure::Failure;
+use crate::output;
 use addresses::Block;
 use log::Log;
 use meter::Meter;
@@ -89,6 +90,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut attended = Attended { running, logs, meter: wants_meter.then(Meter::new) };
     let program = command.get_program().to_string_lossy().into_owned();
     let terminal = Terminal::remember();
+    if let Some(path) = &arguments.report {
+        // The command's work is not to be lost to a report that cannot be written.
+        let opened = fs::OpenOptions::new().create(true).append(true).open(path);
+        opened.map_err(|error| format!("report {}: {error}", path.display()))?;
+    }
     let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
     let status = shell::wait(&mut child, &signals, || attended.look());
     namespace.kill_all();
@@ -99,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut report = attended.finish()?;
     let status = status?;
     for problem in report.problems() {
-        eprintln!("astraea: link: unfaithful: {problem}");
+        output::complain(&format!("link: unfaithful: {problem}"));
     }
     if let Some(path) = &arguments.report {
         let text = format!("{:#}\n", report::json(&mut report));

@@ -14,7 +14,11 @@ const SETTINGS: [(&str, &str, &str); 7] = [
     ("rate", "RATE", "Rate of the link, for example 100Mbps (default: without limit)"),
     ("trace", "FILE", "Rate from a trace of delivery opportunities in Mahimahi's format"),
     ("delay", "TIME", "One-way delay, for example 15ms (default: 0)"),
-    ("buffer", "SIZE", "Room for waiting packets: 1bdp, 375kB, 250packets, 100ms or infinite (default: 1bdp)"),
+    (
+        "buffer",
+        "SIZE",
+        "Room for waiting packets: 1bdp, 375kB, 250packets, 100ms or infinite (default: 1bdp, or 100ms without a delay)",
+    ),
     ("queue", "KIND", "Queue discipline (default: droptail)"),
     ("loss", "SHARE", "Random loss, for example 1% (default: 0)"),
     ("jitter", "TIME", "Further delay of each packet, uniform from 0 to this; order is kept (default: 0)"),
@@ -24,6 +28,9 @@ const QUEUES: [&str; 5] = ["droptail", "codel", "fq_codel", "pie", "red"];
 
 /// Rate of a link without one, in bit/s.
 const UNLIMITED: f64 = 1e13;
+
+/// Room in ns for waiting packets where there is no delay of which it could be a multiple.
+const UNDELAYED: u64 = 100_000_000;
 
 /// The two directions: up is away from the command.
 pub(super) const DIRECTIONS: [&str; 2] = ["up", "down"];
@@ -143,7 +150,9 @@ impl Side {
             Some(rate) => Limit::Bytes(((rate / 8e9 * ns).round() as u64).clamp(MTU, 1 << 62)),
             None => Limit::Infinite,
         };
-        let limit = match self.buffer.unwrap_or(Buffer::Bdp(1.0)) {
+        // Without a delay the product is nothing: whoever leaves that to another link wants some room all the same.
+        let usual = if round_trip == 0 { Buffer::Time(UNDELAYED) } else { Buffer::Bdp(1.0) };
+        let limit = match self.buffer.unwrap_or(usual) {
             Buffer::Infinite => Limit::Infinite,
             Buffer::Bytes(size) => Limit::Bytes(size.max(MTU)),
             Buffer::Packets(packets) => Limit::Packets(packets),

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,10 @@ impl Lock {
     /// `None` if another service holds it.
     fn take(path: PathBuf) -> io::Result<Option<Self>> {
         loop {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+            let mut options = OpenOptions::new();
+            // Its own alone: who may open it could hold it, and a link that lies there leads elsewhere.
+            options.create(true).truncate(false).write(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
+            let file = options.open(&path)?;
             if file.try_lock().is_err() {
                 return Ok(None);
             }

@@ -14,15 +14,15 @@ use super::run::{CONNECTIONS, Service};
 use super::sessions::Peer;
 use crate::wire::WireError;
 
-/// Connections refused without a word in the log: whoever may try could fill it, so it gets a line a second.
+/// What anybody could fill the log with gets a line of it a second.
 #[derive(Debug, Default)]
-pub(super) struct Refused {
+pub(super) struct OneASecond {
     told: Option<Instant>,
     untold: u64,
 }
 
-impl Refused {
-    /// One more was refused. How many there were without a line before it, if it is to have one.
+impl OneASecond {
+    /// It has happened once more. How many times it did without a line before, if it is to have one.
     fn tell(&mut self, now: Instant) -> Option<u64> {
         if self.told.is_some_and(|told| now.duration_since(told) < Duration::from_secs(1)) {
             self.untold += 1;
@@ -113,7 +113,10 @@ impl Service {
     pub(super) fn end(&mut self, number: u64, ended: &Ended) {
         if let Ended::Wire(error) = ended {
             self.metrics.drop(error.name(), 1);
-            warn!(connection = number - CONNECTIONS, reason = error.name(), "not a message: connection closed");
+            if let Some(untold) = self.malformed.tell(Instant::now()) {
+                let (connection, reason) = (number - CONNECTIONS, error.name());
+                warn!(connection, reason, untold, "not a message: connection closed");
+            }
         }
         if let Some(mut connection) = self.connections.remove(&number) {
             if matches!(ended, Ended::Wire(WireError::Version)) {
@@ -154,9 +157,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_have_a_line_a_second() {
-        let (mut refused, begin) = (Refused::default(), Instant::now());
-        let mut at = |milliseconds| refused.tell(begin + Duration::from_millis(milliseconds));
+    fn there_is_a_line_a_second() {
+        let (mut lines, begin) = (OneASecond::default(), Instant::now());
+        let mut at = |milliseconds| lines.tell(begin + Duration::from_millis(milliseconds));
         assert_eq!(
             [at(0), at(1), at(999), at(1000), at(1500), at(3000)],
             [Some(0), None, None, Some(2), None, Some(1)]

@@ -16,7 +16,7 @@ use super::error::ServiceError;
 use super::gather::Gather;
 use super::listen::Listener;
 use super::metrics::Metrics;
-use super::peers::Refused;
+use super::peers::OneASecond;
 use super::sessions::Peer;
 use super::{Config, http};
 use crate::Address;
@@ -69,7 +69,8 @@ pub struct Service {
     pub(super) next: u64,
     control: UnixStream,
     pub(super) metrics: Metrics,
-    pub(super) refused: Refused,
+    pub(super) refused: OneASecond,
+    pub(super) malformed: OneASecond,
     metrics_at: Option<SocketAddr>,
     gather: Gather,
     pub(super) began: Instant,
@@ -141,7 +142,8 @@ impl Service {
             next: CONNECTIONS,
             control: service_end,
             metrics,
-            refused: Refused::default(),
+            refused: OneASecond::default(),
+            malformed: OneASecond::default(),
             metrics_at,
             began: Instant::now(),
             buffer: vec![0; SHARE],
