@@ -164,19 +164,23 @@ def test_standard_output_and_error_may_be_closed() -> None:
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_whoever_is_told_to_end_leaves_nothing_behind(tmp_path: Path, signum: signal.Signals) -> None:
-    program = "import sys; from astraea.cli import main; sys.exit(main())"
+    heard = f"import signal; signal.signal({int(signum)}, signal.SIG_DFL); "
+    program = heard + "import sys; from astraea.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "run", "three-flows", "--trials", "5000", "--quiet"]
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environment = os.environ | {"TMPDIR": str(scratch)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as running:
-        until = time.monotonic() + 60
-        while not list(scratch.iterdir()):
-            assert running.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.02)
-        running.send_signal(signum)
-        _, said = running.communicate(timeout=60)
+        try:
+            until = time.monotonic() + 60
+            while not list(scratch.iterdir()):
+                assert running.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            running.send_signal(signum)
+            _, said = running.communicate(timeout=60)
+        finally:
+            running.kill()
     assert (running.returncode, said) == (128 + signum, "")
     assert list(scratch.iterdir()) == []
 

@@ -98,7 +98,7 @@ def test_an_episode_too_short_for_anybody_has_no_agents() -> None:
 
 
 def test_an_episode_in_which_nobody_could_act_is_passed_over() -> None:
-    # The first episode of this seed is over before its only flow has heard of a packet.
+    # Of these seeds two thirds begin with an episode that is over before its only flow has heard of a packet.
     settings = {"flows": 1, "duration": 5.0, "lifetime": 0.5}
     for seed in range(60):
         multi_flow_v0.env(**settings).reset(seed=seed)

@@ -23,6 +23,12 @@ pub(crate) struct Agent {
     pub(crate) client: Option<Client>,
 }
 
+/// The signals that a process ignores, a bit for each, by its status in /proc.
+fn ignored(status: &str) -> u64 {
+    let bits = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    bits.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
+}
+
 /// Stays until it is interrupted or told to end, or its terminal is closed, then detaches. With an agent it answers the flows' records itself.
 pub(crate) fn until_told_to_end(
     attached: Attachment,
@@ -30,8 +36,12 @@ pub(crate) fn until_told_to_end(
     server: Option<metrics::Server>,
 ) -> Result<ExitCode, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
+    let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        signal_hook::flag::register(signal, ending.clone())?;
+        // `nohup` and background jobs of scripts are not meant to hear of the terminal.
+        if matches!(signal, SIGINT | SIGTERM) || ignored >> (signal - 1) & 1 == 0 {
+            signal_hook::flag::register(signal, ending.clone())?;
+        }
     }
     let place = attached.place().clone();
     let stayed = std::thread::scope(|scope| {
@@ -61,4 +71,15 @@ pub(crate) fn until_told_to_end(
         Attachment::detach(&place)?;
     }
     stayed.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_read() {
+        assert_eq!(ignored("SigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n"), 1 << 12 | 1 << (SIGHUP - 1));
+        assert_eq!(ignored(""), 0);
+    }
 }

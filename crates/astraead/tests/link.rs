@@ -210,12 +210,13 @@ fn a_link_without_a_delay_has_room() {
     if !possible() {
         return;
     }
-    // Of a hundred datagrams sent at once all wait: half a millisecond of the link's.
-    let script = "exec 3<>/dev/udp/$ASTRAEA_BASE/9; for i in $(seq 100); do printf x >&3; done; sleep .5";
+    // Forty datagrams, of which each takes the link 2 ms: nearly all of them wait.
+    let script = "exec 3<>/dev/udp/$ASTRAEA_BASE/9; d=$(printf 'x%.0s' $(seq 1400)); \
+                  for i in $(seq 40); do printf %s \"$d\" >&3; done; sleep .5";
     let path = std::env::temp_dir().join(format!("astraea-{}-room.json", std::process::id()));
     let report = path.display().to_string();
     let output = astraead()
-        .args(["--rate", "50Mbps", "--report", &report, "--", "bash", "-c", script])
+        .args(["--rate", "5Mbps", "--report", &report, "--", "bash", "-c", script])
         .output()
         .expect("it runs");
     let found = fs::read_to_string(&path).expect("there is a report");
@@ -223,7 +224,7 @@ fn a_link_without_a_delay_has_room() {
     assert!(output.status.success(), "{output:?}");
     let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
     let up = &found["links"]["up"];
-    assert!(up["offered_packets"].as_u64() >= Some(90) && up["dropped_packets"] == 0, "{up}");
+    assert!(up["offered_packets"].as_u64() >= Some(30) && up["dropped_packets"] == 0, "{up}");
 }
 
 #[test]

@@ -184,8 +184,16 @@ fn in_linux_a_long_idle_period_halves_the_window_with_every_timeout() {
         let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
         cubic.on_idle_restart(3 * SECOND, idle);
         assert_eq!(packets(&cubic), window, "{idle}");
-        assert!(cubic.ssthresh() >= 70.0, "three quarters of it, or what it was");
     }
+    let mut cubic = blind(100);
+    for step in 1..=12 {
+        let window = packets(&cubic);
+        cubic.on_ack(&ack(4 * SECOND + step * RTT, window), &rtt());
+    }
+    let (threshold, kept) = (cubic.ssthresh(), 0.75 * packets(&cubic));
+    assert!(kept > threshold, "{kept} {threshold}");
+    cubic.on_idle_restart(9 * SECOND, 2 * SECOND);
+    assert!((cubic.ssthresh() - kept).abs() < 1.0, "{} is not {kept}", cubic.ssthresh());
 }
 
 #[test]

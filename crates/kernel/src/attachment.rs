@@ -253,12 +253,12 @@ impl Attachment {
         object::quiet();
         let directory = &place.directory;
         let missing = || Error::NotAttached { name: place.name.clone(), path: directory.clone() };
-        if !directory.exists() {
+        if is_missing(directory) {
             return Err(missing());
         }
         let _lock = Lock::take(place)?;
         // Somebody else may have detached it meanwhile.
-        if !directory.exists() {
+        if is_missing(directory) {
             return Err(missing());
         }
         // One of another version, or half of one, is removed all the same.
@@ -332,6 +332,11 @@ fn view(view: intf::View) -> View {
         IpAddr::V6(Ipv6Addr::from(bytes))
     };
     View { peer: (peer, u16::from_be(view.port as u16)), local_port: view.local_port as u16, view }
+}
+
+/// Whether there is nothing of that name, as far as one may know.
+fn is_missing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Removes the files of an attachment, the link first.

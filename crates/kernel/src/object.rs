@@ -4,7 +4,6 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use std::thread;
 
-use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
@@ -18,9 +17,6 @@ pub static OBJECT: &[u8] = include_bytes!("bpf/main.bpf.o");
 /// The name that the object has for the controller, and its field's length.
 const CONTROLLER: &str = "astraea";
 const NAME: usize = 16;
-
-/// The controller's callbacks for the end of a pause, in the order of their places at its begin (`bpf/tcp.h`).
-const PAUSE: [&str; 2] = ["cwnd_event_tx_start", "cwnd_event"];
 
 /// What only a [`Prober`](crate::probe::Prober) needs.
 const PROBE: [&str; 3] = ["probe", "probes", "probed"];
@@ -86,14 +82,6 @@ pub(crate) fn quiet() {
     }
 }
 
-/// Whether the kernel has the first of the two callbacks [`PAUSE`], as since Linux 7.1; if so it does not call the second one
-/// for this.
-fn tells_pauses_by_themselves() -> Result<bool> {
-    let btf = Btf::from_vmlinux().map_err(|error| Error::system("cannot read the kernel's types", &error))?;
-    let operations: Option<types::Struct<'_>> = btf.type_by_name("tcp_congestion_ops");
-    Ok(operations.is_some_and(|all| all.iter().any(|member| member.name.is_some_and(|name| name == PAUSE[0]))))
-}
-
 fn configure(open: &mut OpenObject, name: &str) -> Result<()> {
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if name.is_empty() || name.len() >= NAME || !name.chars().all(valid) {
@@ -108,8 +96,9 @@ fn configure(open: &mut OpenObject, name: &str) -> Result<()> {
             let place = place.expect("a test loads the object: the controller has its name");
             value[place..place + NAME].fill(0);
             value[place..place + name.len()].copy_from_slice(name.as_bytes());
-            // A callback whose place is empty is left out, and its program with it.
-            let unused = usize::from(tells_pauses_by_themselves()?);
+            // Of the two callbacks at its begin (bpf/tcp.h) the kernel has or calls one. The other's place is cleared, so that
+            // its program is left out, too.
+            let unused = usize::from(system::tells_pauses_by_themselves());
             value[8 * unused..8 * (unused + 1)].fill(0);
         } else if which.ends_with(".rodata") {
             let mark = (INTERFACE_MARK as u64).to_ne_bytes();

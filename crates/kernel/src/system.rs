@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// The oldest kernel whose `cong_control` has the arguments that the program takes.
 const OLDEST: (u32, u32) = (6, 10);
 
+/// The first one that calls `cwnd_event_tx_start`.
+const TELLS_PAUSES: (u32, u32) = (7, 1);
+
 /// Where a kernel tells its types.
 pub const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
@@ -75,10 +78,19 @@ fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
-fn kernel(release: &str) -> Result<()> {
+fn numbers(release: &str) -> (u32, u32) {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version < OLDEST { Err(Error::OldKernel { found: release.to_owned() }) } else { Ok(()) }
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+fn kernel(release: &str) -> Result<()> {
+    if numbers(release) < OLDEST { Err(Error::OldKernel { found: release.to_owned() }) } else { Ok(()) }
+}
+
+/// Whether the kernel has a callback for the end of a pause alone, as since Linux 7.1; if so it does not call the one for
+/// other events then.
+pub(crate) fn tells_pauses_by_themselves() -> bool {
+    numbers(&release()) >= TELLS_PAUSES
 }
 
 fn struct_ops(types: &[u8]) -> Result<()> {
@@ -150,6 +162,12 @@ mod tests {
         let error = kernel("6.9.12").unwrap_err().to_string();
         assert_eq!(error, "Linux 6.9.12: the controller needs 6.10 or newer");
         assert!(kernel("").is_err());
+    }
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let newer = |release| numbers(release) >= TELLS_PAUSES;
+        assert_eq!(["7.1.0-rc1", "7.10", "8.0", "7.0.9", "6.18.5"].map(newer), [true, true, true, false, false]);
     }
 
     #[test]

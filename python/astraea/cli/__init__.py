@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(None if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
+    except ToldToEnd as end:
+        return 128 + int(end.args[0])
     except BrokenPipeError:  # the reader has gone: `astraea schemes | head`
         _silence()
         return 0
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """SIGTERM, and SIGHUP of a terminal that is closed, end the program as Ctrl-C does, by what cleans up."""
+    """SIGTERM, and SIGHUP of a terminal that is closed, end the program by way of what cleans up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -53,8 +55,14 @@ def _told_to_end() -> Iterator[None]:
             signal.signal(each, before)
 
 
+class ToldToEnd(BaseException):
+    """A signal has come; the first argument is its number."""
+
+
 def _end(signum: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + signum)
+    for each in ENDING:  # a terminal that is closed may send several, and none is to disturb what cleans up
+        signal.signal(each, signal.SIG_IGN)
+    raise ToldToEnd(signum)
 
 
 def _run(arguments: list[str] | None) -> int:

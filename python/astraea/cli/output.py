@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ def write_json(value: Any) -> None:
 
 def write_file(text: str) -> None:
     """Print a document for programs: UTF-8, whatever else standard output has."""
-    typer.echo(text.encode(errors="surrogateescape"), nl=False)
+    typer.echo(text.encode(errors="surrogateescape") if hasattr(sys.stdout, "buffer") else text, nl=False)
 
 
 def table(

@@ -222,6 +222,6 @@ def _toml(key: str, value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (bool, int, float, list, tuple)):
-        with suppress(TypeError, AttributeError):
+        with suppress(TypeError, ValueError, AttributeError):
             return json.dumps(value, default=lambda part: part.item())
     raise UserError(f"settings: {key} is {value!r}; expected text, a number, True, False or a list")

@@ -81,8 +81,8 @@ def score(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float6
     jain, utilization, settled = measured["jain"], measured["utilization"], measured["settled"]
     return Score(
         score=float(total),
-        jain=_mean(jain, 1.0),
-        jain_p10=_tenth(jain, 1.0),
+        jain=_mean(jain, 0.0),
+        jain_p10=_tenth(jain, 0.0),
         utilization=_mean(utilization, 0.0),
         utilization_p10=_tenth(utilization, 0.0),
         rtt_inflation=_mean(measured["rtt_inflation"], 1.0),

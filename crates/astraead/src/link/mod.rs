@@ -10,7 +10,8 @@ mod terminal;
 mod units;
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -90,11 +91,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut attended = Attended { running, logs, meter: wants_meter.then(Meter::new) };
     let program = command.get_program().to_string_lossy().into_owned();
     let terminal = Terminal::remember();
-    if let Some(path) = &arguments.report {
-        // The command's work is not to be lost to a report that cannot be written.
-        let opened = fs::OpenOptions::new().create(true).append(true).open(path);
-        opened.map_err(|error| format!("report {}: {error}", path.display()))?;
-    }
+    // The command's work is not to be lost to a report that cannot be written.
+    let written = arguments.report.as_ref().map(|path| (path, OpenOptions::new().create(true).append(true).open(path)));
+    let written = match written {
+        Some((path, Err(error))) => return Err(format!("report {}: {error}", path.display()).into()),
+        Some((path, Ok(file))) => Some((path, file)),
+        None => None,
+    };
     let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
     let status = shell::wait(&mut child, &signals, || attended.look());
     namespace.kill_all();
@@ -107,9 +110,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for problem in report.problems() {
         output::complain(&format!("link: unfaithful: {problem}"));
     }
-    if let Some(path) = &arguments.report {
+    if let Some((path, mut file)) = written {
         let text = format!("{:#}\n", report::json(&mut report));
-        fs::write(path, text).map_err(|error| format!("report {}: {error}", path.display()))?;
+        // What was there is replaced; a pipe has nothing to cut off.
+        let _ = file.set_len(0);
+        file.write_all(text.as_bytes()).map_err(|error| format!("report {}: {error}", path.display()))?;
     }
     Ok(shell::exit_code(status))
 }

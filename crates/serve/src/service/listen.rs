@@ -48,6 +48,8 @@ impl Lock {
             // Its own alone: who may open it could hold it, and a link that lies there leads elsewhere.
             options.create(true).truncate(false).write(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
             let file = options.open(&path)?;
+            // One that was left behind may be open to others.
+            file.set_permissions(Permissions::from_mode(0o600))?;
             if file.try_lock().is_err() {
                 return Ok(None);
             }
