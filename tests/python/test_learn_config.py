@@ -102,6 +102,10 @@ def test_what_is_written_is_what_was_read(tmp_path: Path) -> None:
         (("[run]", "[environment]\nalpha = 0.9\n[run]"), "mine.toml: environment.alpha: stands in [policy]"),
         (("[run]", "[environment]\nrtt = [0.1, inf]\n[run]"), "mine.toml: environment.rtt: expected finite numbers"),
         (("[run]", "[environment]\nrtt = 2020-01-01\n[run]"), "mine.toml: environment.rtt: expected finite numbers"),
+        (
+            ("[run]", "[validation]\njain = 0\nutilization = 0\nsettled = 0\n[run]"),
+            "mine.toml: validation: expected one of jain, utilization and settled above 0",
+        ),
         (("updates = 10", "updates = 0"), "mine.toml: run.updates: expected greater than or equal to 1, not 0"),
     ],
 )

@@ -18,7 +18,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the extra train is not installed")
 
-from learn_toy import ToyRollouts  # noqa: E402
+from learn_toy import ToyBatch, ToyRollouts  # noqa: E402
 
 from astraea.errors import UserError  # noqa: E402
 from astraea.learn import checkpoint  # noqa: E402
@@ -173,12 +173,21 @@ def test_own_reward_is_what_is_learnt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "reason"),
-    [("estimates", "no policy can be worth more"), ("numbers", "no longer numbers"), ("windows", "windows stay at")],
+    [
+        ("estimates", "no policy can be worth more"),
+        ("numbers", "no longer numbers"),
+        ("windows", "windows stay at"),
+        ("nothing", "nothing to learn from: in 20 iterations"),
+    ],
 )
 def test_divergence_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, reason: str) -> None:
     run = training(tmp_path, config(run={"updates": 5000}))
     if what == "windows":
         monkeypatch.setattr("learn_toy.ToyBatch.diverged", 15)
+    elif what == "nothing":
+        whole = ToyBatch.transitions
+        empty = lambda *given: {name: values[:0] for name, values in whole(*given).items()}  # noqa: E731
+        monkeypatch.setattr(ToyBatch, "transitions", empty)
     else:
         with torch.no_grad():
             run.learner.target_critics.fill_(1e3 if what == "estimates" else float("nan"))

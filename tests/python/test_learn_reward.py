@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,8 @@ def test_episodes_without_a_figure() -> None:
     assert values(settings, measured(utilization=nothing))[0] == 0
     assert values(settings, measured(diverged=[1.0, *[0.0] * 9]))[0] == 0
     assert score(settings, measured(settled=[float("nan")] * 10)).settled == 1
+    found = score(settings, measured(**dict.fromkeys(("rtt_inflation", "loss", "jain", "utilization"), nothing)))
+    assert all(math.isfinite(value) for value in found.as_dict().values())
+    assert (found.rtt_inflation, found.loss, found.jain_p10, found.utilization_p10) == (1, 1, 1, 1)
+    of_none = score(settings, measured(**{name: [float("nan")] * 10 for name in measured()}))
+    assert (of_none.score, of_none.jain, of_none.utilization, of_none.rtt_inflation, of_none.loss) == (0, 0, 0, 1, 0)

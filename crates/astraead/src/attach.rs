@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use astraea_kernel::{Attachment, Decider, Error, Place, layout};
+use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout};
 use astraea_policy::{AgentConfig, Policy, shipped};
 use astraea_serve::{Address, Client, Key};
 use clap::{Args, ValueEnum};
@@ -73,19 +73,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Before anything is registered: an address that is taken is no reason to leave a controller behind.
     let server = arguments.metrics.map(metrics::Server::bind).transpose()?;
     let attached = match Attachment::open(&place) {
-        Ok(attached) if !stays => {
-            attached.swap(&laid)?;
-            attached.set_decider(decider)?;
-            attached
-        }
+        Ok(attached) if !stays => renewed(attached, &laid, decider)?,
         Ok(_) | Err(_) => match Attachment::attach(&place, &laid, decider) {
             // Somebody else has attached meanwhile.
-            Err(Error::Attached { .. }) if !stays => {
-                let attached = Attachment::open(&place)?;
-                attached.swap(&laid)?;
-                attached.set_decider(decider)?;
-                attached
-            }
+            Err(Error::Attached { .. }) if !stays => renewed(Attachment::open(&place)?, &laid, decider)?,
             attached => attached?,
         },
     };
@@ -96,6 +87,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     running::until_told_to_end(attached, agent, server)
+}
+
+/// What is attached already, with this policy and decider from now on.
+fn renewed(attached: Attachment, policy: &intf::Policy, decider: Decider) -> Result<Attachment, Failure> {
+    attached.swap(policy)?;
+    attached.set_decider(decider)?;
+    Ok(attached)
 }
 
 /// A client of the service, which must be there and serve this policy. It may take half a period for an answer, so that there

@@ -29,7 +29,8 @@ fn ignored(status: &str) -> u64 {
     bits.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Stays until it is interrupted or told to end, or its terminal is closed, then detaches. With an agent it answers the flows' records itself.
+/// Stays until it is interrupted or told to end, or its terminal is closed, then detaches. With an agent it answers the flows'
+/// records itself.
 pub(crate) fn until_told_to_end(
     attached: Attachment,
     agent: Option<Agent>,

@@ -31,7 +31,7 @@ fn a_flow_is_driven_by_the_policy() {
     assert!((20_000_000..40_000_000).contains(&view.view.base), "{view:?}");
     let (bytes, info) = flow.finish().unwrap();
     assert!(bytes > 5_000_000, "{bytes} bytes of 12.5 million that fit");
-    assert!(info.tcpi_total_retrans < 200, "{}", info.tcpi_total_retrans);
+    assert!(info.tcpi_total_retrans < 100, "{}", info.tcpi_total_retrans);
     until("flows that have ended to go", || attached.flows().unwrap().is_empty());
     let counters = attached.counters().unwrap();
     assert_eq!(counters.fallbacks, [0; 6]);
@@ -172,6 +172,13 @@ fn a_reader_that_stops_and_one_that_resets() {
     until("the flow to go", || attached.flows().unwrap().is_empty());
 }
 
+/// A link of 40 Mbit/s and 20 ms over which from .6 s on nothing passes for so many ms.
+fn with_an_outage(length: u64) -> Emulator {
+    let pieces = [(0, 4e7), (600_000_000, 0.0), (600_000_000 + length * 1_000_000, 4e7)];
+    let rate = json!({"schedule": pieces, "repeat_ns": 0});
+    emulator(json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 150_000}}), 1)
+}
+
 #[test]
 fn a_timeout_in_an_outage_and_the_way_back() {
     if cannot_run() {
@@ -179,14 +186,7 @@ fn a_timeout_in_an_outage_and_the_way_back() {
     }
     let own = Own::new();
     let attached = own.attach("astraea");
-    // Nothing passes for a second.
-    let pieces = [(0, 4e7), (600_000_000, 0.0), (1_600_000_000_u64, 4e7)];
-    let rate = json!({"schedule": pieces, "repeat_ns": 0});
-    let emulator = emulator(
-        json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 150_000}}),
-        1,
-    );
-    over(&emulator, own.name(), 6_000_000, || {});
+    over(&with_an_outage(1000), own.name(), 6_000_000, || {});
     let counters = attached.counters().unwrap();
     assert!(counters.timeouts > 0, "{counters:?}");
     assert_eq!(counters.fallbacks, [0; 6], "silence is no reason to leave the policy");
@@ -199,14 +199,8 @@ fn what_is_sent_again_after_a_timeout_ends_no_pause() {
     }
     let own = Own::new();
     let attached = own.attach("astraea-pure");
-    // Nothing passes for two and a half seconds: the last timeout comes more than a second after the last acknowledgement.
-    let pieces = [(0, 4e7), (600_000_000, 0.0), (3_100_000_000_u64, 4e7)];
-    let rate = json!({"schedule": pieces, "repeat_ns": 0});
-    let emulator = emulator(
-        json!({"name": "link", "rate": rate, "delay": {"constant": 10_000_000}, "limit": {"bytes": 150_000}}),
-        1,
-    );
-    over(&emulator, own.name(), 4_000_000, || {
+    // So long that the last timeout comes more than a second after the last acknowledgement.
+    over(&with_an_outage(2500), own.name(), 4_000_000, || {
         until("timeouts", || attached.counters().unwrap().timeouts >= 3);
         let before = attached.counters().unwrap().periods;
         until("acknowledgements", || attached.counters().unwrap().periods > before);

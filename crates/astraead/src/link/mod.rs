@@ -11,10 +11,10 @@ mod units;
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use astraea_emu::{Config, Error, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
@@ -92,12 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let terminal = Terminal::remember();
     // The command's work is not to be lost to a report that cannot be written.
-    let written = arguments.report.as_ref().map(|path| (path, OpenOptions::new().create(true).append(true).open(path)));
-    let written = match written {
-        Some((path, Err(error))) => return Err(format!("report {}: {error}", path.display()).into()),
-        Some((path, Ok(file))) => Some((path, file)),
-        None => None,
+    let unwritten = |error: io::Error| {
+        let path = arguments.report.as_deref().unwrap_or(Path::new(""));
+        format!("report {}: {error}", path.display())
     };
+    let open = |path| OpenOptions::new().create(true).append(true).open(path);
+    let written = arguments.report.as_ref().map(open).transpose().map_err(unwritten)?;
     let mut child = command.spawn().map_err(|error| format!("{program}: cannot be started: {error}"))?;
     let status = shell::wait(&mut child, &signals, || attended.look());
     namespace.kill_all();
@@ -110,11 +110,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for problem in report.problems() {
         output::complain(&format!("link: unfaithful: {problem}"));
     }
-    if let Some((path, mut file)) = written {
+    if let Some(mut file) = written {
         let text = format!("{:#}\n", report::json(&mut report));
         // What was there is replaced; a pipe has nothing to cut off.
         let _ = file.set_len(0);
-        file.write_all(text.as_bytes()).map_err(|error| format!("report {}: {error}", path.display()))?;
+        file.write_all(text.as_bytes()).map_err(unwritten)?;
     }
     Ok(shell::exit_code(status))
 }

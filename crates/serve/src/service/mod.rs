@@ -13,6 +13,7 @@ mod metrics;
 mod peers;
 mod replay;
 mod run;
+mod seldom;
 mod sessions;
 mod share;
 

@@ -1,7 +1,7 @@
 //! What a turn does with each socket that is ready.
 
 use std::io::ErrorKind;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use tracing::{debug, warn};
@@ -13,25 +13,6 @@ use super::metrics::Metrics;
 use super::run::{CONNECTIONS, Service};
 use super::sessions::Peer;
 use crate::wire::WireError;
-
-/// What anybody could fill the log with gets a line of it a second.
-#[derive(Debug, Default)]
-pub(super) struct OneASecond {
-    told: Option<Instant>,
-    untold: u64,
-}
-
-impl OneASecond {
-    /// It has happened once more. How many times it did without a line before, if it is to have one.
-    fn tell(&mut self, now: Instant) -> Option<u64> {
-        if self.told.is_some_and(|told| now.duration_since(told) < Duration::from_secs(1)) {
-            self.untold += 1;
-            return None;
-        }
-        self.told = Some(now);
-        Some(std::mem::take(&mut self.untold))
-    }
-}
 
 impl Service {
     pub(super) fn accept(&mut self, index: usize) -> bool {
@@ -149,20 +130,5 @@ impl Service {
 fn note(metrics: &Metrics, received: Result<bool, Dropped>) {
     if let Err(dropped) = received {
         metrics.drop(dropped.name(), 1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_a_line_a_second() {
-        let (mut lines, begin) = (OneASecond::default(), Instant::now());
-        let mut at = |milliseconds| lines.tell(begin + Duration::from_millis(milliseconds));
-        assert_eq!(
-            [at(0), at(1), at(999), at(1000), at(1500), at(3000)],
-            [Some(0), None, None, Some(2), None, Some(1)]
-        );
     }
 }

@@ -16,7 +16,7 @@ use super::error::ServiceError;
 use super::gather::Gather;
 use super::listen::Listener;
 use super::metrics::Metrics;
-use super::peers::OneASecond;
+use super::seldom::OneASecond;
 use super::sessions::Peer;
 use super::{Config, http};
 use crate::Address;
