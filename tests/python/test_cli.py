@@ -162,11 +162,15 @@ def test_standard_output_and_error_may_be_closed() -> None:
     assert process("astraea run nosuch 2>&-").returncode == 2
 
 
+def hears(signum: signal.Signals) -> list[str]:
+    """The command, which a signal reaches also where the tests run under `nohup`."""
+    program = f"import signal; signal.signal({int(signum)}, signal.SIG_DFL); "
+    return [sys.executable, "-c", program + "import sys; from astraea.cli import main; sys.exit(main())"]
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_whoever_is_told_to_end_leaves_nothing_behind(tmp_path: Path, signum: signal.Signals) -> None:
-    heard = f"import signal; signal.signal({int(signum)}, signal.SIG_DFL); "
-    program = heard + "import sys; from astraea.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "run", "three-flows", "--trials", "5000", "--quiet"]
+    command = [*hears(signum), "run", "three-flows", "--trials", "5000", "--quiet"]
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environment = os.environ | {"TMPDIR": str(scratch)}
@@ -183,6 +187,25 @@ def test_whoever_is_told_to_end_leaves_nothing_behind(tmp_path: Path, signum: si
             running.kill()
     assert (running.returncode, said) == (128 + signum, "")
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_is_not_lost_in_an_import(tmp_path: Path, signum: signal.Signals) -> None:
+    # As modules in C do it: whatever goes wrong while they look for a feature means that there is none.
+    (tmp_path / "deaf.py").write_text(
+        "import signal, time\n"
+        "try:\n"
+        f"    signal.raise_signal({int(signum)})\n"
+        "    time.sleep(0.1)\n"
+        "except BaseException:\n"
+        "    pass\n"
+        "class Deaf:\n"
+        "    def decide(self, stats): ...\n"
+    )
+    command = [*hears(signum), "run", "three-flows", "--cc", "deaf.py:Deaf", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (128 + signum, "")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

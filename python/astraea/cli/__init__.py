@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
+
+from astraea.cli import ending
 
 USER_ERROR, INTERRUPTED = 2, 130
 """Exit statuses for bad input, and for Ctrl-C."""
-
-ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end the program with 128 and their number."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,11 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _prepare()
     try:
-        with _told_to_end():
+        with ending.by_signals():
             return _run(None if arguments is None else list(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ToldToEnd as end:
+    except ending.ToldToEnd as end:
         return 128 + int(end.args[0])
     except BrokenPipeError:  # the reader has gone: `astraea schemes | head`
         _silence()
@@ -39,30 +34,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is None:
             _silence()
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}")
-
-
-@contextmanager
-def _told_to_end() -> Iterator[None]:
-    """SIGTERM, and SIGHUP of a terminal that is closed, end the program by way of what cleans up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    taken = {each: signal.signal(each, _end) for each in ENDING if signal.getsignal(each) is signal.SIG_DFL}
-    try:
-        yield
-    finally:
-        for each, before in taken.items():
-            signal.signal(each, before)
-
-
-class ToldToEnd(BaseException):
-    """A signal has come; the first argument is its number."""
-
-
-def _end(signum: int, _: FrameType | None) -> None:
-    for each in ENDING:  # a terminal that is closed may send several, and none is to disturb what cleans up
-        signal.signal(each, signal.SIG_IGN)
-    raise ToldToEnd(signum)
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -1,0 +1,64 @@
+"""SIGTERM, and SIGHUP of a terminal that is closed, end the program by way of what cleans up.
+
+The signal becomes an exception. It would be lost where code takes any exception for its own, as modules written in C
+do while they are imported, and would leave something behind where a file exists that nobody has taken charge of yet.
+In such places the end waits.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the program with 128 and their number."""
+
+LOOK_AGAIN_S = 0.02
+PATIENCE = 500
+"""Looks after which the end comes wherever the program is: an import may never return."""
+
+_UNDISTURBED = {"_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"}
+"""Modules in whose functions, and in what these call, an exception out of nowhere is lost or leaves a file."""
+
+
+class ToldToEnd(BaseException):
+    """A signal has come; the first argument is its number."""
+
+
+@contextmanager
+def by_signals() -> Iterator[None]:
+    """Raise `ToldToEnd` in the main thread when a signal of `SIGNALS` comes that nobody else has taken."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = {each: signal.signal(each, _end) for each in SIGNALS if signal.getsignal(each) is signal.SIG_DFL}
+    alarm = signal.getsignal(signal.SIGALRM)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGALRM) is not alarm:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, alarm)
+        for each, before in taken.items():
+            signal.signal(each, before)
+
+
+def _end(signum: int, frame: FrameType | None, looks: int = 0) -> None:
+    for each in SIGNALS:  # a terminal that is closed may send several, and none is to disturb what cleans up
+        signal.signal(each, signal.SIG_IGN)
+    if _undisturbed(frame) and looks < PATIENCE:
+        signal.signal(signal.SIGALRM, lambda _, later: _end(signum, later, looks + 1))
+        signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN_S)
+        return
+    raise ToldToEnd(signum)
+
+
+def _undisturbed(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _UNDISTURBED:
+            return True
+        frame = frame.f_back
+    return False
