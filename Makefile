@@ -77,6 +77,9 @@ bench: build ## Measure how fast the simulator and the environments are on this 
 	.venv/bin/python bench/sim.py
 	.venv/bin/python bench/envs.py
 
+fast: build ## Build the native module once more, by a profile: the same results, a tenth to a quarter sooner
+	tools/pgo.sh
+
 docs: .venv/.stamp-dev ## Build the user guide and the crates' documentation
 	.venv/bin/zensical build --clean --strict
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
@@ -119,4 +122,4 @@ $(UV):
 	@rm -rf target/cargo-deny
 	@touch $@
 
-.PHONY: help demo demo-kernel train build test lint format bench docs clean
+.PHONY: help demo demo-kernel train build test lint format bench fast docs clean
