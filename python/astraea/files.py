@@ -12,7 +12,7 @@ from astraea.errors import UserError
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write `content` to `path` through a temporary file beside it; `UserError` if that fails."""
+    """Write `content` to `path` through a temporary one beside it; `UserError` if that fails."""
     return write_together({path: content})[0]
 
 
@@ -30,15 +30,14 @@ def write_together(contents: Mapping[Path, bytes]) -> list[Path]:
 
 
 def _beside(path: Path, content: bytes, temporaries: ExitStack) -> Path | None:
-    """A temporary file with `content` beside `path`, gone with `temporaries`; a device or a pipe is written instead."""
+    """A file with `content`, in a directory beside `path` that `temporaries` removes; a device or a pipe is written."""
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return None
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-            temporary = Path(file.name)
-            temporaries.callback(temporary.unlink, missing_ok=True)
-            file.write(content)
+        staging = temporaries.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-"))
+        temporary = Path(staging, path.name)
+        temporary.write_bytes(content)
         temporary.chmod(0o644)
     except OSError as error:
         raise _unwritten(path, error) from None

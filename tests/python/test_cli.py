@@ -208,6 +208,22 @@ def test_being_told_to_end_is_not_lost_in_an_import(tmp_path: Path, signum: sign
     assert not (tmp_path / "out").exists()
 
 
+def test_an_end_that_waits_comes_before_another_program() -> None:
+    # So late in the imports that nothing looks for it any more before the process becomes `astraead`.
+    late = (
+        "import signal, sys\n"
+        "class Late:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'astraea.cli.train':\n"
+        "            signal.raise_signal(signal.SIGTERM)\n"
+        "sys.meta_path.insert(0, Late())\n"
+        "from astraea.cli import main\n"
+        "sys.exit(main(['serve', '--help']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, "", "")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_characters_that_an_output_does_not_have(encoding: str) -> None:
     done = process("astraea schemes", PYTHONIOENCODING=encoding)

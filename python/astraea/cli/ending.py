@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end the program with 128 and their number."""
@@ -22,6 +23,10 @@ PATIENCE = 500
 
 _UNDISTURBED = {"_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"}
 """Modules in whose functions, and in what these call, an exception out of nowhere is lost or leaves a file."""
+
+
+_waiting: list[int] = []
+"""The signal whose end waits, if one does."""
 
 
 class ToldToEnd(BaseException):
@@ -38,21 +43,36 @@ def by_signals() -> Iterator[None]:
     alarm = signal.getsignal(signal.SIGALRM)
     try:
         yield
+        due()
     finally:
         if signal.getsignal(signal.SIGALRM) is not alarm:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, alarm)
+        _waiting.clear()
         for each, before in taken.items():
             signal.signal(each, before)
 
 
+def due() -> None:
+    """Raise `ToldToEnd` if an end waits; a program that takes this one's place would inherit the alarm."""
+    if _waiting:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _leave(_waiting.pop())
+
+
 def _end(signum: int, frame: FrameType | None, looks: int = 0) -> None:
-    for each in SIGNALS:  # a terminal that is closed may send several, and none is to disturb what cleans up
-        signal.signal(each, signal.SIG_IGN)
     if _undisturbed(frame) and looks < PATIENCE:
+        _waiting[:] = [signum]
         signal.signal(signal.SIGALRM, lambda _, later: _end(signum, later, looks + 1))
         signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN_S)
         return
+    _waiting.clear()
+    _leave(signum)
+
+
+def _leave(signum: int) -> NoReturn:
+    for each in SIGNALS:  # a terminal that is closed may send several, and none is to disturb what cleans up
+        signal.signal(each, signal.SIG_IGN)
     raise ToldToEnd(signum)
 
 

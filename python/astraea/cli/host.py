@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import typer
 
+from astraea.cli import ending
 from astraea.host import PROGRAM, program
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -29,6 +30,7 @@ def become(name: str, arguments: Sequence[str]) -> NoReturn:
     """Replace this process by `astraead NAME ARGUMENTS`. Raises `UserError` if there is no such program."""
     path = program()
     sys.stdout.flush()
+    ending.due()
     os.execv(path, [PROGRAM, name, *arguments])
 
 

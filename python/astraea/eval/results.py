@@ -97,7 +97,7 @@ def check_writable(directory: Path) -> None:
                 raise UserError(f"--out {directory}: {name} in it is a directory; expected a file, or none")
         parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         # Rights alone do not tell: some file systems refuse even root.
-        Path(tempfile.mkdtemp(prefix=".try-", dir=parent)).rmdir()
+        tempfile.TemporaryDirectory(prefix=".try-", dir=parent).cleanup()
     except OSError as error:
         raise UserError(f"--out {directory}: cannot be written: {error.strerror}") from error
 

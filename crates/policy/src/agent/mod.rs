@@ -432,7 +432,8 @@ impl Controller for Agent {
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.monitor.on_loss(flight_size, 0);
-        self.set_window(action::FLOOR * self.mss);
+        self.cwnd = action::FLOOR * self.mss;
+        self.granted = self.cwnd as u64;
         if let Some(guide) = &mut self.guide {
             guide.restart();
             self.startup.restart();
