@@ -130,8 +130,6 @@ pub struct Agent {
     mss: f64,
     /// Payload bytes, a real number.
     cwnd: f64,
-    /// What of it the sender is told, twice a packet: whole bytes, and two packets at least.
-    granted: u64,
     floor: f64,
     cap: f64,
     begun: bool,
@@ -176,7 +174,6 @@ impl Agent {
             config,
             mss: bytes,
             cwnd: f64::from(INITIAL_WINDOW) * bytes,
-            granted: u64::from(INITIAL_WINDOW) * u64::from(mss),
             floor,
             cap: cap.max(floor),
             begun: false,
@@ -347,7 +344,6 @@ impl Agent {
 
     fn set_window(&mut self, cwnd: f64) {
         self.cwnd = cwnd.clamp(self.floor, self.cap);
-        self.granted = self.cwnd.max(action::FLOOR * self.mss) as u64;
     }
 
     fn leave_startup(&mut self, exit: Exit, rtt: Option<Nanos>) {
@@ -433,7 +429,6 @@ impl Controller for Agent {
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.monitor.on_loss(flight_size, 0);
         self.cwnd = action::FLOOR * self.mss;
-        self.granted = self.cwnd as u64;
         if let Some(guide) = &mut self.guide {
             guide.restart();
             self.startup.restart();
@@ -458,7 +453,7 @@ impl Controller for Agent {
     }
 
     fn cwnd(&self) -> u64 {
-        self.granted
+        self.cwnd.max(action::FLOOR * self.mss) as u64
     }
 
     fn pacing_rate(&self) -> Option<f64> {
