@@ -73,6 +73,8 @@ fn render(text: &mut String, counters: &Counters, flows: &[View]) {
     metric("decision_seconds_total", "counter", "Time spent on them.", &plain(c.decision_ns as f64 / 1e9));
     metric("actions_total", "counter", "Answers of the agent that were carried out.", &plain(c.actions as f64));
     metric("records_dropped_total", "counter", "Records that found the agent's ring full.", &plain(c.dropped as f64));
+    metric("packets_acked_total", "counter", "Packets that arrived.", &plain(c.acked as f64));
+    metric("packets_lost_total", "counter", "Packets that TCP gave up.", &plain(c.lost as f64));
     metric("timeouts_total", "counter", "Retransmission timeouts.", &plain(c.timeouts as f64));
     metric("returns_total", "counter", "Changes from CUBIC back to the policy.", &plain(c.returns as f64));
     let by_reason = |count: &dyn Fn(usize) -> f64| -> Vec<(String, f64)> {

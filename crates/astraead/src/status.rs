@@ -65,6 +65,8 @@ fn status(attached: &Attachment, before: &intf::Counters) -> Result<Value, Failu
         "flows_opened": now.opened,
         "flows_without_memory": now.failed,
         "timeouts": now.timeouts,
+        "packets_acked": now.acked,
+        "packets_lost": now.lost,
         "fallbacks": fallbacks,
         "returns": now.returns,
         "flows": flows.iter().map(flow).collect::<Vec<_>>(),
@@ -83,6 +85,8 @@ fn flow(flow: &View) -> Value {
         "rate_packets_per_s": packets_per_s,
         "srtt_ms": v.srtt as f64 / 1e6,
         "base_rtt_ms": v.base as f64 / 1e6,
+        "packets_acked": v.acked,
+        "packets_lost": v.lost,
         "decisions": v.decisions,
     })
 }
@@ -106,25 +110,39 @@ fn table(status: &Value) -> String {
         fallbacks.filter(|(_, count)| **count != json!(0)).map(|(name, n)| format!("{name} {n}")).collect();
     let counted = if counted.is_empty() { "none".to_owned() } else { counted.join(", ") };
     lines.push(format!("fallbacks  {counted}; back {}", status["returns"]));
+    lines.push(format!(
+        "packets    {} arrived, {} lost ({}), {} timeouts",
+        status["packets_acked"],
+        status["packets_lost"],
+        lost(status),
+        status["timeouts"]
+    ));
     let flows: Vec<_> = status["flows"].as_array().into_iter().flatten().collect();
     lines.push(format!("flows      {} ({} so far)", flows.len(), status["flows_opened"]));
     if !flows.is_empty() {
         lines.push(format!(
-            "{:>8} {:<28} {:<14} {:>9} {:>10} {:>9} {:>9}",
-            "id", "peer", "runs", "window", "packets/s", "srtt ms", "base ms"
+            "{:>8} {:<28} {:<14} {:>9} {:>10} {:>9} {:>9} {:>7}",
+            "id", "peer", "runs", "window", "packets/s", "srtt ms", "base ms", "lost"
         ));
     }
     for flow in flows {
         lines.push(format!(
-            "{:>8} {:<28} {:<14} {:>9} {:>10} {:>9} {:>9}",
+            "{:>8} {:<28} {:<14} {:>9} {:>10} {:>9} {:>9} {:>7}",
             text(&flow["id"]),
             text(&flow["peer"]),
             text(&flow["runs"]),
             number(&flow["window_packets"]),
             number(&flow["rate_packets_per_s"]),
             number(&flow["srtt_ms"]),
-            number(&flow["base_rtt_ms"])
+            number(&flow["base_rtt_ms"]),
+            lost(flow)
         ));
     }
     lines.join("\n") + "\n"
+}
+
+/// The share of packets that were lost of those whose fate is known; a dash if there is none.
+fn lost(of: &Value) -> String {
+    let (acked, lost) = (of["packets_acked"].as_f64().unwrap_or(0.0), of["packets_lost"].as_f64().unwrap_or(0.0));
+    if acked + lost == 0.0 { "-".to_owned() } else { format!("{:.2}%", 100.0 * lost / (acked + lost)) }
 }

@@ -82,6 +82,7 @@ fn mistakes_are_one_line_and_the_running_policy_stays() {
     let status: serde_json::Value = serde_json::from_str(&name.succeed(&["status", "--json"])).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(status["policy"]["name"], "astraea-pure");
+    assert_eq!((&status["packets_acked"], &status["packets_lost"]), (&0.into(), &0.into()));
     assert_eq!(status["flows"], serde_json::json!([]));
     name.succeed(&["detach"]);
     assert!(name.fail(&["detach"]).contains("is not attached"));

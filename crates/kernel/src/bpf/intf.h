@@ -217,6 +217,8 @@ struct counters {
 	__u64 actions;		/* of the agent, carried out */
 	__u64 dropped;		/* records that found the ring full */
 	__u64 timeouts;
+	__u64 acked;		/* packets that arrived … */
+	__u64 lost;		/* … and that were given up, as TCP finds them */
 	__u64 fallbacks[REASONS];	/* changes to CUBIC, by reason */
 	__u64 returns;		/* changes back to the policy */
 };
@@ -230,6 +232,8 @@ struct view {
 	__u64 base;
 	__u64 window;
 	__u64 decisions;
+	__u64 acked;		/* packets since it began: that arrived, … */
+	__u64 lost;		/* … and that were given up */
 	__u32 reason;
 	__u32 family;		/* 2: IPv4 in the first number, 10: IPv6 */
 	__u32 address[4];

@@ -28,6 +28,8 @@ struct flow {
 	u64 asked;		/* number of the first one from which on every one has asked for an action */
 	u64 answered;		/* number of the last one that was answered */
 	u64 sequence;		/* of the last answer */
+	u64 acked_counted;	/* of its packets those that are among all flows' */
+	u64 lost_counted;
 	u32 reason;		/* REASON_NONE: the policy drives it */
 	u32 against;		/* periods in a row that speak against `reason` */
 	u32 state;		/* TCP_CA_* */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The list of flows that `astraea status` reads: a flow enters itself, and says once a period how it is. An iterator over the
+ * What `astraea status` reads: a flow enters itself into the list, and says once a period how it is. An iterator over the
  * sockets' storage would need no list, but is a tracing program, which some kernels refuse.
  */
 #ifndef ASTRAEA_VIEWS_H
@@ -25,11 +25,23 @@ static noinline int view_open(struct flow *f, struct sock *sk)
 	return 0;
 }
 
+/* Packets that are not yet among all flows'. */
+static inline void count_packets(struct flow *f)
+{
+	const struct monitor *m = &f->agent.monitor;
+
+	COUNT(acked, m->acked - f->acked_counted);
+	COUNT(lost, m->lost - f->lost_counted);
+	f->acked_counted = m->acked;
+	f->lost_counted = m->lost;
+}
+
 /* A period has ended. */
 static noinline int view_end_period(struct flow *f)
 {
 	struct view *v = bpf_map_lookup_elem(&flows, &f->id);
 
+	count_packets(f);
 	if (!v)
 		return 0;
 	v->rate = f->agent.signals.rate;
@@ -37,12 +49,15 @@ static noinline int view_end_period(struct flow *f)
 	v->base = f->agent.guide.base;
 	v->window = f->agent.window;
 	v->decisions = f->decisions;
+	v->acked = f->agent.monitor.acked;
+	v->lost = f->agent.monitor.lost;
 	v->reason = f->reason;
 	return 0;
 }
 
 static inline void view_close(struct flow *f)
 {
+	count_packets(f);
 	bpf_map_delete_elem(&flows, &f->id);
 }
 

@@ -260,3 +260,31 @@ impl Flow {
 pub(crate) fn gone(path: &Path) -> bool {
     !path.exists()
 }
+
+/// A connection's end that drops whatever arrives, as if it had been lost, until this goes.
+pub(crate) struct Deaf<'a>(&'a TcpStream);
+
+impl<'a> Deaf<'a> {
+    pub(crate) fn new(stream: &'a TcpStream) -> io::Result<Self> {
+        // A socket filter of one instruction, which takes no byte of any packet.
+        let mut nothing = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+        let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        // SAFETY: the structure is as long as is said and points to one instruction.
+        let code = unsafe {
+            libc::setsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const program).cast(),
+                size_of_val(&program) as libc::socklen_t,
+            )
+        };
+        if code == 0 { Ok(Self(stream)) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl Drop for Deaf<'_> {
+    fn drop(&mut self) {
+        let _ = option(self.0, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0);
+    }
+}

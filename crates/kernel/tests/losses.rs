@@ -1,0 +1,103 @@
+//! Packets that real connections lose, and what is known of them: they are counted, once each, whoever finds them, and a timeout
+//! that was spurious takes no window.
+
+mod support;
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+
+use astraea_emu::{receiver_address, sender_address};
+use serde_json::json;
+
+use support::transfer::{ms, over, until};
+use support::{Deaf, Flow, Own, cannot_run, emulator, info, link, socket};
+
+#[test]
+fn random_losses_are_counted_once() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let (rate, delay) = (json!({"constant": 4e7}), json!({"constant": 10_000_000}));
+    let buffer = json!({"bytes": 150_000});
+    let emulator = emulator(
+        json!({"name": "link", "rate": rate, "delay": delay, "limit": buffer, "loss": {"bernoulli": 0.02}}),
+        1,
+    );
+    over(&emulator, own.name(), 6_000_000, || {});
+    until("the flow to go", || attached.flows().unwrap().is_empty());
+    let counters = attached.counters().unwrap();
+    let mut report = emulator.stop();
+    let stats = report.link_stats(0);
+    let dropped = stats.lost + stats.dropped;
+    assert!(dropped > 20, "{stats:?}");
+    // The first packet and the last one are the connection's, not the flow's.
+    assert!(counters.lost.abs_diff(dropped) <= 3, "{counters:?}, {stats:?}");
+    assert!(counters.acked.abs_diff(stats.served) <= 5, "{counters:?}, {stats:?}");
+}
+
+#[test]
+fn losses_that_a_timeout_finds_are_counted_once() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 150_000, 1);
+    let (to, from) = (SocketAddr::from((receiver_address(0), 5001)), SocketAddr::from((sender_address(0), 0)));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let ears = receiver.try_clone().unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+    let data = vec![1; 1 << 16];
+    let silences = 3;
+    for silence in 1..=silences {
+        until("a window", || {
+            sender.write_all(&data).unwrap();
+            info(&sender).tcpi_snd_cwnd > 40
+        });
+        let deaf = Deaf::new(&ears).unwrap();
+        sender.write_all(&data).unwrap();
+        until("a timeout", || attached.counters().unwrap().timeouts >= silence);
+        drop(deaf);
+    }
+    sender.write_all(&data).unwrap();
+    until("the end", || info(&sender).tcpi_unacked == 0);
+    let again = u64::from(info(&sender).tcpi_total_retrans);
+    drop(sender);
+    reader.join().unwrap().unwrap();
+    until("the flow to go", || attached.flows().unwrap().is_empty());
+    let counters = attached.counters().unwrap();
+    // Before each timeout a probe is sent again that nobody counts.
+    assert!(counters.lost > 60, "{counters:?}");
+    assert!((counters.lost..=counters.lost + 3 * silences).contains(&again), "{again} sent again, {counters:?}");
+}
+
+#[test]
+fn a_spurious_timeout_takes_no_window() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    // 33 packets fill the path. The timer waits for half a second after the last acknowledgement, and then twice as long.
+    let pieces = json!([(0, 4e6), (2_000_000_000, 0.0), (2_800_000_000u64, 4e6)]);
+    let rate = json!({"schedule": pieces, "repeat_ns": 4_000_000_000u64});
+    let link = json!({"name": "link", "rate": rate, "delay": {"constant": 50_000_000}, "limit": {"bytes": 150_000}});
+    let emulator = emulator(link, 1);
+    let flow = Flow::start(&emulator, 0, own.name(), ms(0), ms(10_000));
+    let counters = || attached.counters().unwrap();
+    let window = || attached.flows().unwrap().iter().map(|flow| flow.view.window >> 20).max().unwrap_or(0);
+    // The second of two in a row gives nothing back; a busy machine gets another try.
+    let after = (0..2).find_map(|_| {
+        let before = counters().timeouts;
+        until("a timeout", || counters().timeouts > before);
+        let periods = counters().periods;
+        until("the end of the period", || counters().periods > periods);
+        (counters().timeouts == before + 1).then(window)
+    });
+    assert!(after.unwrap() > 10, "{after:?} packets: slow start began with two, and one has arrived");
+    flow.finish().unwrap();
+}
