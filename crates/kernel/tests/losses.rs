@@ -4,13 +4,11 @@
 mod support;
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
 
-use astraea_emu::{receiver_address, sender_address};
 use serde_json::json;
 
 use support::transfer::{ms, over, until};
-use support::{Deaf, Flow, Own, cannot_run, emulator, info, link, socket};
+use support::{Deaf, Flow, Own, cannot_run, connected, emulator, info, link};
 
 #[test]
 fn random_losses_are_counted_once() {
@@ -45,10 +43,7 @@ fn losses_that_a_timeout_finds_are_counted_once() {
     let own = Own::new();
     let attached = own.attach("astraea");
     let emulator = link(4e7, ms(10), 150_000, 1);
-    let (to, from) = (SocketAddr::from((receiver_address(0), 5001)), SocketAddr::from((sender_address(0), 0)));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
+    let (mut sender, mut receiver) = connected(&emulator, own.name(), |_| ());
     let ears = receiver.try_clone().unwrap();
     let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
     let data = vec![1; 1 << 16];
@@ -71,8 +66,8 @@ fn losses_that_a_timeout_finds_are_counted_once() {
     reader.join().unwrap().unwrap();
     until("the flow to go", || attached.flows().unwrap().is_empty());
     let counters = attached.counters().unwrap();
-    // Before each timeout a probe is sent again that nobody counts.
     assert!(counters.lost > 60, "{counters:?}");
+    // Before each timeout a probe may be sent again that nobody counts.
     assert!((counters.lost..=counters.lost + 3 * silences).contains(&again), "{again} sent again, {counters:?}");
 }
 

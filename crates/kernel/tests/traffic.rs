@@ -13,7 +13,7 @@ use astraea_kernel::{Attachment, Decider};
 use serde_json::json;
 
 use support::transfer::{fallbacks, ms, over, over_a_link, transfer, until};
-use support::{Flow, Own, cannot_run, choose, disconnect, emulator, info, link, shipped, socket};
+use support::{Flow, Own, cannot_run, choose, connected, disconnect, emulator, info, link, shipped, socket};
 
 #[test]
 fn a_flow_is_driven_by_the_policy() {
@@ -140,11 +140,7 @@ fn a_reader_that_stops_and_one_that_resets() {
     let own = Own::new();
     let attached = own.attach("astraea");
     let emulator = link(4e7, ms(10), 150_000, 1);
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    let mut sender = emulator.senders().run(|| socket(from, own.name())?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
+    let (mut sender, mut receiver) = connected(&emulator, own.name(), |_| ());
     sender.set_nonblocking(true).unwrap();
     let data = vec![1; 1 << 16];
     // Nobody reads: the window of the receiver closes, and the sender is left with what it has.
@@ -245,14 +241,11 @@ fn marks_instead_of_losses() {
 
 /// A connection over the emulator's first route, and who reads from it, with a buffer of so many bytes; 0: as the kernel likes.
 fn connect(emulator: &Emulator, name: &str, buffer: i32) -> (TcpStream, JoinHandle<std::io::Result<u64>>) {
-    let to = SocketAddr::from((receiver_address(0), 5001));
-    let from = SocketAddr::from((sender_address(0), 0));
-    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
-    if buffer > 0 {
-        support::option(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer).unwrap();
-    }
-    let sender = emulator.senders().run(|| socket(from, name)?.connect(Some(from), to)).unwrap();
-    let (mut receiver, _) = listener.accept().unwrap();
+    let (sender, mut receiver) = connected(emulator, name, |listener| {
+        if buffer > 0 {
+            support::option(listener, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer).unwrap();
+        }
+    });
     (sender, std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink())))
 }
 

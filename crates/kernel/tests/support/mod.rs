@@ -182,6 +182,16 @@ impl Socket {
     }
 }
 
+/// Both ends of a connection over the emulator's first route, whose listener something is done to first.
+pub(crate) fn connected(emulator: &Emulator, name: &str, prepare: impl FnOnce(&TcpListener)) -> (TcpStream, TcpStream) {
+    let to = SocketAddr::from((receiver_address(0), 5001));
+    let from = SocketAddr::from((sender_address(0), 0));
+    let listener = emulator.receivers().run(|| TcpListener::bind(to)).unwrap();
+    prepare(&listener);
+    let sender = emulator.senders().run(|| socket(from, name)?.connect(Some(from), to)).unwrap();
+    (sender, listener.accept().unwrap().0)
+}
+
 /// A link of so many bit/s, a one-way delay and a buffer in bytes, for so many flows.
 pub(crate) fn link(rate: f64, delay: Duration, buffer: u64, flows: usize) -> Emulator {
     let (rate, delay) =
