@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +16,12 @@ const OLDEST: (u32, u32) = (6, 10);
 
 /// The first one that calls `cwnd_event_tx_start`.
 const TELLS_PAUSES: (u32, u32) = (7, 1);
+
+/// What says which user namespace this process is in …
+const USER_NAMESPACE: &str = "/proc/self/ns/user";
+
+/// … and the inode number there of the host's (`PROC_USER_INIT_INO` of `linux/proc_ns.h`).
+const HOST_USER: u64 = 0xEFFF_FFFD;
 
 /// Where a kernel tells its types.
 pub const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -65,13 +72,27 @@ pub(crate) fn time_of_day() -> u64 {
     (ahead % u128::from(AgentConfig::HOUR)) as u64
 }
 
-/// The capabilities that loading needs and that this process lacks.
+/// The capabilities that loading needs and that this process lacks. Those of a user namespace of its own are none: the
+/// kernel asks for the host's.
 pub fn lacking() -> Vec<&'static str> {
-    capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+    let status =
+        if is_host_user() { fs::read_to_string("/proc/self/status").unwrap_or_default() } else { String::new() };
+    capabilities(&status)
+}
+
+/// Whether this process is in the user namespace of the host, so that its capabilities are worth something there.
+pub fn is_host_user() -> bool {
+    // A kernel that has none but the host's may not name it.
+    fs::metadata(USER_NAMESPACE).map_or(true, |found| found.ino() == HOST_USER)
 }
 
 fn rights() -> Result<()> {
-    lacking().first().map_or(Ok(()), |name| Err(Error::Capability(name)))
+    let lacking = lacking();
+    match lacking.first() {
+        Some(_) if !is_host_user() => Err(Error::UserNamespace),
+        Some(name) => Err(Error::Capability(name)),
+        None => Ok(()),
+    }
 }
 
 fn release() -> String {

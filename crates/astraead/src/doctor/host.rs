@@ -36,7 +36,11 @@ fn rights() -> Check {
         .map(|(_, name, needed)| (*name, *needed))
         .collect();
     lacking.extend(system::lacking().into_iter().map(|name| (name, &[Feature::Attach][..])));
-    let who = if nix::unistd::geteuid().is_root() { "root" } else { "an ordinary user" };
+    let (who, fix) = match (nix::unistd::geteuid().is_root(), system::is_host_user()) {
+        (true, true) => ("root", "run as root: sudo astraea …"),
+        (true, false) => ("root of a user namespace", "run as the host's root, outside the namespace"),
+        (false, _) => ("an ordinary user", "run as root: sudo astraea …"),
+    };
     if lacking.iter().all(|(_, needed)| needed.is_empty()) {
         return Check::ok(name, who);
     }
@@ -44,7 +48,7 @@ fn rights() -> Check {
     let mut disabled: Vec<Feature> = lacking.iter().flat_map(|(_, needed)| needed.iter().copied()).collect();
     disabled.sort_by_key(|feature| *feature as u8);
     disabled.dedup();
-    Check::missing(name, format!("{who}, without {}", names.join(", ")), &disabled, "run as root: sudo astraea …")
+    Check::missing(name, format!("{who}, without {}", names.join(", ")), &disabled, fix)
 }
 
 /// The effective capabilities of this process.
