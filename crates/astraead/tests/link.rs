@@ -272,6 +272,7 @@ fn bad_input_is_one_line() {
         (&["--trace", "/no/such"], "trace /no/such: cannot be read: No such file or directory (os error 2)"),
         (&["--up-loss", "100%"], "uplink: a loss of 100% would let nothing through"),
         (&["--queue", "red"], "uplink: red needs a --buffer"),
+        (&["--", "", "x"], "link: the command has no name; expected a program after --, or nothing for a shell"),
     ] {
         assert_eq!(refusal(&astraead().args(words).output().expect("it runs")), expected);
     }

@@ -60,6 +60,9 @@ pub(crate) struct Arguments {
 /// Runs the command behind the link; its exit status is ours.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let links = arguments.sides.links()?;
+    if arguments.command.first().is_some_and(|program| program.is_empty()) {
+        return Err("link: the command has no name; expected a program after --, or nothing for a shell".into());
+    }
     let signals = Signals::take()?;
     let outside = Tun::create(&format!("astr{}", std::process::id())).map_err(|error| match error {
         Error::Permission { .. } => Failure::from(format!("link: {error}; try: sudo astraea link …")),
