@@ -164,7 +164,8 @@ def test_standard_output_and_error_may_be_closed() -> None:
 
 def hears(signum: signal.Signals) -> list[str]:
     """The command, which a signal reaches also where the tests run under `nohup`."""
-    program = f"import signal; signal.signal({int(signum)}, signal.SIG_DFL); "
+    usual = "default_int_handler" if signum == signal.SIGINT else "SIG_DFL"
+    program = f"import signal; signal.signal({int(signum)}, signal.{usual}); "
     return [sys.executable, "-c", program + "import sys; from astraea.cli import main; sys.exit(main())"]
 
 
@@ -189,7 +190,7 @@ def test_whoever_is_told_to_end_leaves_nothing_behind(tmp_path: Path, signum: si
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_being_told_to_end_is_not_lost_in_an_import(tmp_path: Path, signum: signal.Signals) -> None:
     # As modules in C do it: whatever goes wrong while they look for a feature means that there is none.
     (tmp_path / "deaf.py").write_text(
@@ -204,8 +205,20 @@ def test_being_told_to_end_is_not_lost_in_an_import(tmp_path: Path, signum: sign
     )
     command = [*hears(signum), "run", "three-flows", "--cc", "deaf.py:Deaf", "--quiet"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (128 + signum, "")
+    # Who presses Ctrl-C is told what is left of work that has begun.
+    told = {signal.SIGINT: "astraea: interrupted before a trial had finished; nothing was written\n"}
+    assert done.returncode == 128 + signum
+    assert done.stderr in ("", told.get(signum, ""))
     assert not (tmp_path / "out").exists()
+
+
+def test_who_presses_ctrl_c_again_does_not_wait(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(
+        "import signal, time\nsignal.raise_signal(signal.SIGINT)\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(600)\n"
+    )
+    command = [*hears(signal.SIGINT), "run", "three-flows", "--cc", "stuck.py:Stuck", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_an_end_that_waits_comes_before_another_program() -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM, and SIGHUP of a terminal that is closed, end the program by way of what cleans up.
+"""SIGTERM, SIGHUP of a terminal that is closed, and Ctrl-C end the program by way of what cleans up.
 
 The signal becomes an exception. It would be lost where code takes any exception for its own, as modules written in C
 do while they are imported, and would leave something behind where a file exists that nobody has taken charge of yet.
@@ -16,6 +16,9 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end the program with 128 and their number."""
+
+_USUAL = {**dict.fromkeys(SIGNALS, signal.SIG_DFL), signal.SIGINT: signal.default_int_handler}
+"""What becomes of a signal that nobody has taken."""
 
 LOOK_AGAIN_S = 0.02
 PATIENCE = 500
@@ -35,11 +38,14 @@ class ToldToEnd(BaseException):
 
 @contextmanager
 def by_signals() -> Iterator[None]:
-    """Raise `ToldToEnd` in the main thread when a signal of `SIGNALS` comes that nobody else has taken."""
+    """Raise `ToldToEnd` in the main thread when a signal of `SIGNALS` comes that nobody else has taken.
+
+    Ctrl-C, where nobody has taken it, is KeyboardInterrupt as ever, but waits as they do. A second one does not.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    taken = {each: signal.signal(each, _end) for each in SIGNALS if signal.getsignal(each) is signal.SIG_DFL}
+    taken = {each: signal.signal(each, _end) for each, usual in _USUAL.items() if signal.getsignal(each) is usual}
     alarm = signal.getsignal(signal.SIGALRM)
     try:
         yield
@@ -54,14 +60,15 @@ def by_signals() -> Iterator[None]:
 
 
 def due() -> None:
-    """Raise `ToldToEnd` if an end waits; a program that takes this one's place would inherit the alarm."""
+    """Raise what an end that waits is to raise; a program that takes this one's place would inherit the alarm."""
     if _waiting:
         signal.setitimer(signal.ITIMER_REAL, 0)
         _leave(_waiting.pop())
 
 
 def _end(signum: int, frame: FrameType | None, looks: int = 0) -> None:
-    if _undisturbed(frame) and looks < PATIENCE:
+    insists = signum == signal.SIGINT and looks == 0 and signum in _waiting
+    if _undisturbed(frame) and looks < PATIENCE and not insists:
         _waiting[:] = [signum]
         signal.signal(signal.SIGALRM, lambda _, later: _end(signum, later, looks + 1))
         signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN_S)
@@ -71,6 +78,8 @@ def _end(signum: int, frame: FrameType | None, looks: int = 0) -> None:
 
 
 def _leave(signum: int) -> NoReturn:
+    if signum == signal.SIGINT:
+        raise KeyboardInterrupt
     for each in SIGNALS:  # a terminal that is closed may send several, and none is to disturb what cleans up
         signal.signal(each, signal.SIG_IGN)
     raise ToldToEnd(signum)
