@@ -88,10 +88,10 @@ mod tests {
     fn connections_that_say_nothing_are_in_nobodys_way() {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         // Nobody is cut off while the test runs.
-        let address = listen(address, Registry::default(), Duration::from_secs(600)).expect("a port is free");
+        let address = listen(address, Registry::default(), Duration::from_mins(10)).expect("a port is free");
         let silent: Vec<_> = (1..THREADS).map(|_| TcpStream::connect(address).expect("it listens")).collect();
         let mut scraper = TcpStream::connect(address).expect("it listens");
-        scraper.set_read_timeout(Some(Duration::from_secs(60))).expect("not zero");
+        scraper.set_read_timeout(Some(Duration::from_mins(1))).expect("not zero");
         scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it is open");
         let mut answer = String::new();
         scraper.read_to_string(&mut answer).expect("it is answered");
