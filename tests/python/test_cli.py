@@ -212,13 +212,26 @@ def test_being_told_to_end_is_not_lost_in_an_import(tmp_path: Path, signum: sign
     assert not (tmp_path / "out").exists()
 
 
-def test_who_presses_ctrl_c_again_does_not_wait(tmp_path: Path) -> None:
+def test_who_keeps_pressing_ctrl_c_gets_out_of_an_import_that_never_returns(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(
-        "import signal, time\nsignal.raise_signal(signal.SIGINT)\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(600)\n"
+        "import signal, time\nwhile True:\n    signal.raise_signal(signal.SIGINT)\n    time.sleep(0.1)\n"
     )
     command = [*hears(signal.SIGINT), "run", "three-flows", "--cc", "stuck.py:Stuck", "--quiet"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_ctrl_c_does_not_take_the_place_of_an_end_that_waits(tmp_path: Path) -> None:
+    (tmp_path / "both.py").write_text(
+        "import signal, time\n"
+        "signal.raise_signal(signal.SIGTERM)\n"
+        "signal.raise_signal(signal.SIGINT)\n"
+        "class Both:\n"
+        "    def decide(self, stats): ...\n"
+    )
+    command = [*hears(signal.SIGINT), "run", "three-flows", "--cc", "both.py:Both", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
 
 
 def test_an_end_that_waits_comes_before_another_program() -> None:

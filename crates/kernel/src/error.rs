@@ -16,7 +16,9 @@ pub enum Error {
     NoStructOps(&'static str),
     #[error("missing capability {0}; run as root, or give astraead CAP_BPF and CAP_PERFMON")]
     Capability(&'static str),
-    #[error("root of a user namespace may not load BPF programs; run as the host's root, outside the namespace")]
+    #[error(
+        "nobody in a user namespace may load BPF programs, not even its root; run as the host's root, outside the namespace"
+    )]
     UserNamespace,
     #[error("{path}: no BPF file system is mounted there; mount one with: mount -t bpf bpf {path}", path = .0.display())]
     NoFileSystem(PathBuf),

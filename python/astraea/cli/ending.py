@@ -21,8 +21,8 @@ _USUAL = {**dict.fromkeys(SIGNALS, signal.SIG_DFL), signal.SIGINT: signal.defaul
 """What becomes of a signal that nobody has taken."""
 
 LOOK_AGAIN_S = 0.02
-PATIENCE = 500
-"""Looks after which the end comes wherever the program is: an import may never return."""
+_PATIENCE = {**dict.fromkeys(SIGNALS, 500), signal.SIGINT: 100}
+"""Looks after which the end comes wherever the program is: an import may never return; who presses Ctrl-C is there."""
 
 _UNDISTURBED = {"_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"}
 """Modules in whose functions, and in what these call, an exception out of nowhere is lost or leaves a file."""
@@ -40,7 +40,7 @@ class ToldToEnd(BaseException):
 def by_signals() -> Iterator[None]:
     """Raise `ToldToEnd` in the main thread when a signal of `SIGNALS` comes that nobody else has taken.
 
-    Ctrl-C, where nobody has taken it, is KeyboardInterrupt as ever, but waits as they do. A second one does not.
+    Ctrl-C, where nobody has taken it, is KeyboardInterrupt as ever, but waits as they do.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -67,12 +67,14 @@ def due() -> None:
 
 
 def _end(signum: int, frame: FrameType | None, looks: int = 0) -> None:
-    insists = signum == signal.SIGINT and looks == 0 and signum in _waiting
-    if _undisturbed(frame) and looks < PATIENCE and not insists:
+    if looks == 0 and _waiting and signum in (signal.SIGINT, *_waiting):
+        return  # what waits comes as soon as it would have, and Ctrl-C is the least of them
+    if _undisturbed(frame) and looks < _PATIENCE[signum]:
         _waiting[:] = [signum]
         signal.signal(signal.SIGALRM, lambda _, later: _end(signum, later, looks + 1))
         signal.setitimer(signal.ITIMER_REAL, LOOK_AGAIN_S)
         return
+    signal.setitimer(signal.ITIMER_REAL, 0)
     _waiting.clear()
     _leave(signum)
 

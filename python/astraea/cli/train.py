@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from astraea.cli import ending
 from astraea.cli.output import Json, Quiet, err, out, write_json
 from astraea.errors import UserError
 
@@ -75,6 +76,7 @@ def train(
     from astraea.learn.divergence import Divergence
     from astraea.learn.view import View
 
+    ending.due()  # from here on Ctrl-C means something else
     with View(err(), settings.run.updates, minutes, shown=not quiet and not json) as view, _ctrl_c() as interrupted:
         training = start.training(settings, directory, device=device, resume=resume, show=view, source=path.name)
         try:

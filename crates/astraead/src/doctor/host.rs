@@ -38,8 +38,9 @@ fn rights() -> Check {
     lacking.extend(system::lacking().into_iter().map(|name| (name, &[Feature::Attach][..])));
     let (who, fix) = match (nix::unistd::geteuid().is_root(), system::is_host_user()) {
         (true, true) => ("root", "run as root: sudo astraea …"),
+        (false, true) => ("an ordinary user", "run as root: sudo astraea …"),
         (true, false) => ("root of a user namespace", "run as the host's root, outside the namespace"),
-        (false, _) => ("an ordinary user", "run as root: sudo astraea …"),
+        (false, false) => ("a user of a user namespace", "run as the host's root, outside the namespace"),
     };
     if lacking.iter().all(|(_, needed)| needed.is_empty()) {
         return Check::ok(name, who);
