@@ -38,8 +38,9 @@ impl Default for VegasConfig {
 /// * Fewer than three samples in a round trip: its last acknowledgement counts as in Reno.
 /// * A loss, a mark, a timeout and what is acknowledged while a loss is repaired: [`NewReno`]. The paper's own rules of
 ///   retransmission belong to the transport; Linux does without them too.
-/// * After an idle time the base is measured anew, and `ssthresh` is at least 3/4 of the window that there was. A
-///   route that has become longer is not noticed otherwise.
+/// * When a packet leaves and no other is in flight, after a pause however short or once all were lost, the base is
+///   measured anew; a route that has become longer is not noticed otherwise. A pause of more than a retransmission
+///   timeout leaves `ssthresh` at 3/4 of the window that there was, at least.
 ///
 /// With `q` packets in the queue of a path that holds `P`, this `diff` is `q (1 + q / P)`: the same where `q` is small
 /// against `P`. The paper and ns-3 (`w (RTT − base) / RTT`) have `q`.
@@ -96,6 +97,14 @@ impl Vegas {
 
 impl Controller for Vegas {
     #[inline]
+    fn on_sent(&mut self, _now: Nanos, bytes: u64, in_flight: u64) {
+        // Nothing else is in flight: `CA_EVENT_TX_START`.
+        if in_flight == bytes {
+            self.rounds.reset_base(None);
+        }
+    }
+
+    #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         let vegas = match self.rounds.on_ack(ack) {
             Some(round) => round.samples >= MIN_SAMPLES && self.adjust(&round),
@@ -125,7 +134,6 @@ impl Controller for Vegas {
     }
 
     fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
-        self.rounds.reset_base(None);
         let cwnd = self.reno.cwnd();
         self.reno.set_window(cwnd, self.reno.ssthresh().max(cwnd / 4 * 3));
         self.reno.on_idle_restart(now, idle);
@@ -270,7 +278,18 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_time_resets_the_base_and_keeps_three_quarters() {
+    fn the_base_is_measured_anew_when_nothing_else_is_in_flight() {
+        let after = |in_flight: u64| {
+            let mut hand = avoiding();
+            hand.vegas.on_sent(hand.now, MSS, in_flight);
+            hand.round(20, 2 * BASE)
+        };
+        assert_eq!(after(2 * MSS), 19, "twenty packets in the queue");
+        assert_eq!(after(MSS), 21, "none: twice the round trip is the new base");
+    }
+
+    #[test]
+    fn an_idle_time_keeps_three_quarters() {
         let mut hand = avoiding();
         for _ in 0..12 {
             hand.round(20, BASE);
@@ -278,6 +297,7 @@ mod tests {
         assert_eq!((hand.vegas.cwnd(), hand.vegas.ssthresh()), (32 * MSS, 20 * MSS));
         hand.vegas.on_idle_restart(hand.now, 10 * SECOND);
         assert_eq!((hand.vegas.cwnd(), hand.vegas.ssthresh()), (10 * MSS, 24 * MSS));
+        hand.vegas.on_sent(hand.now, MSS, MSS);
         // Twice the round trip, but it is the new base.
         assert_eq!(hand.round(10, 2 * BASE), 20);
     }
