@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from policy_settings import Setting
@@ -24,12 +25,7 @@ def measure(setting: Setting, cc: str, clock_error: float = 0.0) -> Measured:
 
     With a `clock_error` (s) the hosts' clocks are ahead by random times up to it.
     """
-    scenario = Document(setting.group, Path(f"{setting.group}.toml"), setting.raw).validate()
-    fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc is not None}
-    trial = resolve(scenario, registry.scheme(cc), fixed, setting.seed, {})
-    if clock_error:
-        _set_clocks(trial, clock_error)
-    result = simulate(trial)
+    trial, result = simulated(setting, cc, clock_error)
     data = trial_data(trial, result)
     found: Measured = dict(metrics.compute(data))
     sent = sum(flow["sent_packets"] for flow in result["flows"])
@@ -43,6 +39,16 @@ def measure(setting: Setting, cc: str, clock_error: float = 0.0) -> Measured:
     if steps := trial.config["links"][0]["delay"].get("schedule"):
         found |= _inflation(steps, data, np.asarray(result["series"]["rtt"], dtype=float))
     return found
+
+
+def simulated(setting: Setting, cc: str, clock_error: float = 0.0) -> tuple[Resolved, dict[str, Any]]:
+    """Run one trial: what was run, and what the simulator says."""
+    scenario = Document(setting.group, Path(f"{setting.group}.toml"), setting.raw).validate()
+    fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc is not None}
+    trial = resolve(scenario, registry.scheme(cc), fixed, setting.seed, {})
+    if clock_error:
+        _set_clocks(trial, clock_error)
+    return trial, simulate(trial)
 
 
 def _set_clocks(trial: Resolved, error: float) -> None:
