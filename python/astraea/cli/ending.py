@@ -21,7 +21,7 @@ _USUAL = {**dict.fromkeys(SIGNALS, signal.SIG_DFL), signal.SIGINT: signal.defaul
 """What becomes of a signal that nobody has taken."""
 
 LOOK_AGAIN_S = 0.02
-_PATIENCE = {**dict.fromkeys(SIGNALS, 500), signal.SIGINT: 100}
+_PATIENCE: dict[int, int] = {**dict.fromkeys(SIGNALS, 500), signal.SIGINT: 100}
 """Looks after which the end comes wherever the program is: an import may never return; who presses Ctrl-C is there."""
 
 _UNDISTURBED = {"_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"}
