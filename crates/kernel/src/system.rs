@@ -87,12 +87,10 @@ pub fn is_host_user() -> bool {
 }
 
 fn rights() -> Result<()> {
-    let lacking = lacking();
-    match lacking.first() {
-        Some(_) if !is_host_user() => Err(Error::UserNamespace),
-        Some(name) => Err(Error::Capability(name)),
-        None => Ok(()),
+    if !is_host_user() {
+        return Err(Error::UserNamespace);
     }
+    lacking().first().map_or(Ok(()), |name| Err(Error::Capability(name)))
 }
 
 fn release() -> String {

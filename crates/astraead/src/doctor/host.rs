@@ -36,11 +36,12 @@ fn rights() -> Check {
         .map(|(_, name, needed)| (*name, *needed))
         .collect();
     lacking.extend(system::lacking().into_iter().map(|name| (name, &[Feature::Attach][..])));
-    let (who, fix) = match (nix::unistd::geteuid().is_root(), system::is_host_user()) {
-        (true, true) => ("root", "run as root: sudo astraea …"),
-        (false, true) => ("an ordinary user", "run as root: sudo astraea …"),
-        (true, false) => ("root of a user namespace", "run as the host's root, outside the namespace"),
-        (false, false) => ("a user of a user namespace", "run as the host's root, outside the namespace"),
+    let is_host = system::is_host_user();
+    let who = match (nix::unistd::geteuid().is_root(), is_host) {
+        (true, true) => "root",
+        (false, true) => "an ordinary user",
+        (true, false) => "root of a user namespace",
+        (false, false) => "a user of a user namespace",
     };
     if lacking.iter().all(|(_, needed)| needed.is_empty()) {
         return Check::ok(name, who);
@@ -49,6 +50,7 @@ fn rights() -> Check {
     let mut disabled: Vec<Feature> = lacking.iter().flat_map(|(_, needed)| needed.iter().copied()).collect();
     disabled.sort_by_key(|feature| *feature as u8);
     disabled.dedup();
+    let fix = if is_host { "run as root: sudo astraea …" } else { "run as the host's root, outside the namespace" };
     Check::missing(name, format!("{who}, without {}", names.join(", ")), &disabled, fix)
 }
 
