@@ -59,7 +59,7 @@ def cycle(series: pl.DataFrame) -> dict[str, float]:
     inside = {at for at, _, end in whole for at in range(at, end)}
     drains = [length for kind, at, length in runs if kind == -1 and at in inside]
     return {
-        "throughput_mbps": float(late["throughput"].mean()),
+        "throughput_mbps": float(late["throughput"].to_numpy().mean()),
         "rtt_ms": float(np.nanmean(late["rtt"].to_numpy())),
         "cycles": len(whole),
         "cycle_ms": 1e3 * SLOT * float(np.mean([end - at for at, _, end in whole])),
@@ -75,7 +75,8 @@ def measure(rate: int, rtt: int, seconds: int, backend: str) -> dict[str, float]
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
         scenario = Path(scratch, "bbr.toml")
         scenario.write_text(SCENARIO.format(seconds=seconds, rate=rate, delay=rtt / 2))
-        command = [Path(sys.executable).with_name("astraea"), "run", scenario, "--cc", "bbr", "--trials", "1"]
+        program = Path(sys.executable).with_name("astraea")
+        command: list[str | Path] = [program, "run", scenario, "--cc", "bbr", "--trials", "1"]
         subprocess.run([*command, "--backend", backend, "--no-report", "-q", "-o", scratch], check=True)
         return cycle(pl.read_parquet(Path(scratch, "series.parquet")))
 

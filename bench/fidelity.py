@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 OUT = Path("out/fidelity")
@@ -18,8 +19,9 @@ OUT = Path("out/fidelity")
 def main() -> int:
     """Measure, keep and print."""
     trials, *further = sys.argv[1:] or ["3"]
-    command = [Path(sys.executable).with_name("astraea"), "fidelity", "--trials", trials, "--out", OUT, *further]
-    status = subprocess.run(command, check=False).returncode
+    program = Path(sys.executable).with_name("astraea")
+    command: list[str | Path] = [program, "fidelity", "--trials", trials, "--out", OUT]
+    status = subprocess.run([*command, *further], check=False).returncode
     if status != 0:
         return status
     kept = HERE / "results" / f"fidelity-{datetime.datetime.now(datetime.UTC):%Y-%m-%d}.json"
@@ -31,14 +33,14 @@ def main() -> int:
     return 0
 
 
-def record(found: dict) -> str:
+def record(found: dict[str, Any]) -> str:
     """The comparison as JSON with a line for each pair, to be read and compared."""
     head = json.dumps({key: value for key, value in found.items() if key != "pairs"}, indent=1)
     pairs = ",\n".join(f"  {json.dumps(pair)}" for pair in found["pairs"])
     return f'{head[:-2]},\n "pairs": [\n{pairs}\n ]\n}}\n'
 
 
-def rows(found: dict) -> list[str]:
+def rows(found: dict[str, Any]) -> list[str]:
     """The summary as rows of a Markdown table."""
     lines = []
     for cc, part in found["summary"].items():

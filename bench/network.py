@@ -69,7 +69,7 @@ def measure(form: str, batch: int, seconds: float) -> dict[str, float]:
     """Times in microseconds by what was measured, the best of some rounds in turns."""
     network = policy(form)
     states = np.random.default_rng(2).normal(size=(batch, network.inputs)).astype(np.float32)
-    work = {
+    work: dict[str, Callable[[], float]] = {
         "astraea": lambda: native(network, batch, seconds),
         "astraea, Python": lambda: called(lambda: network.forward(states), seconds),
     }

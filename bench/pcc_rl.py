@@ -11,7 +11,9 @@ import json
 import random
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +22,19 @@ def cpu_seconds() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 
-def drawer(kind: str, env, seed: int):
+def drawer(kind: str, env: Any, seed: int) -> Callable[[], Any]:
     """A function that draws one action."""
     rng = np.random.default_rng(seed)
     env.action_space.seed(seed)
-    return {
+    drawers: dict[str, Callable[[], Any]] = {
         "normal": lambda: rng.standard_normal(1),  # an untrained Gaussian policy
         "uniform": lambda: rng.uniform(-1.0, 1.0, 1),
         "space": env.action_space.sample,  # +-1e12: the rate jumps between its limits
-    }[kind]
+    }
+    return drawers[kind]
 
 
-def play(gym, episodes: int, seed: int, kind: str, count: bool) -> dict[str, float]:
+def play(gym: Any, episodes: int, seed: int, kind: str, count: bool) -> dict[str, float]:
     """Play whole episodes; with ``count`` also count packets, which costs time."""
     random.seed(seed)
     env = gym.SimulatedNetworkEnv()

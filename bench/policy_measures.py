@@ -156,6 +156,10 @@ def tenth(name: str) -> Callable[[Trials], float]:
     return lambda trials: float(np.percentile(values(trials, name) or np.nan, 10))
 
 
+def percent(measure: Callable[[Trials], float]) -> Callable[[Trials], float]:
+    return lambda trials: 100 * measure(trials)
+
+
 def share(name: str) -> Callable[[Trials], float]:
     return lambda trials: sum(values(trials, name)) / sum(values(trials, "events"))
 
@@ -196,7 +200,7 @@ def _grid(group: str) -> list[Row]:
         Row(group, "min Jain", least("jain"), 0.80, 0.93),
         Row(group, "mean utilization", mean("utilization"), 0.97, 0.985),
         Row(group, "min utilization", least("utilization")),
-        Row(group, "mean loss beyond random, %", lambda t: 100 * mean("overflow")(t), 0.5, 0.1),
+        Row(group, "mean loss beyond random, %", percent(mean("overflow")), 0.5, 0.1),
         Row(group, "mean RTT inflation", mean("rtt_inflation")),
     ]
 
@@ -219,13 +223,13 @@ ROWS: list[Row] = [
     Row("three-flows", "stability, Mbit/s", mean("stability_mbps"), 0.5, 0.2),
     Row("three-flows", "utilization", mean("utilization"), 0.995, 0.998),
     Row("three-flows", "queue, ms", mean("queue_delay_ms"), 4, 2),
-    Row("three-flows", "settle kept until next, %", lambda t: 100 * share("kept")(t), 90, 99),
-    Row("three-flows", "settled at the end, %", lambda t: 100 * share("at_end")(t)),
+    Row("three-flows", "settle kept until next, %", percent(share("kept")), 90, 99),
+    Row("three-flows", "settled at the end, %", percent(share("at_end"))),
     Row("three-flows", "until_next, s", mean("until_next_s")),
     Row("training-range", "mean Jain", mean("jain"), 0.99, 0.997),
     Row("training-range", "min Jain", least("jain"), 0.97, 0.985),
     Row("training-range", "mean utilization", mean("utilization"), 0.985, 0.992),
-    Row("training-range", "settled at the end, %", lambda t: 100 * share("at_end")(t)),
+    Row("training-range", "settled at the end, %", percent(share("at_end"))),
     *_grid("test-grid"),
     *_grid("validation-grid"),
     Row("rtt-fairness", "Jain", mean("jain"), 0.985, 0.998),
@@ -233,16 +237,16 @@ ROWS: list[Row] = [
     *_neighbours(),
     Row("small-buffers", "mean Jain", mean("jain")),
     Row("small-buffers", "min Jain", least("jain")),
-    Row("small-buffers", "mean loss, %", lambda t: 100 * mean("overflow")(t)),
+    Row("small-buffers", "mean loss, %", percent(mean("overflow"))),
     Row("tiny-buffers", "mean Jain", mean("jain")),
     Row("tiny-buffers", "10th percentile of Jain", tenth("jain")),
-    Row("tiny-buffers", "mean loss, %", lambda t: 100 * mean("overflow")(t)),
+    Row("tiny-buffers", "mean loss, %", percent(mean("overflow"))),
     Row("short-flows", "utilization", mean("utilization"), 0.97, 0.99),
     *(
         row
         for case in ("alone", "beside")
         for row in (
-            Row("applications", f"loss {case}, %", lambda t, case=case: 100 * mean("overflow", case)(t)),
+            Row("applications", f"loss {case}, %", percent(mean("overflow", case))),
             Row("applications", f"time for a message {case}, s", typical("fct_s", case)),
         )
     ),

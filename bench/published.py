@@ -166,8 +166,8 @@ def vivace(trials: int) -> Iterator[Finding]:
 
 def satellite(trials: int) -> Iterator[Finding]:
     """Figure 20: 42 Mbit/s, 800 ms, 1 BDP, 0.74 % random loss, 100 s."""
-    used = means("satellite", "cubic,vegas,vivace,copa,bbr,bbr3,allegro", "utilization", trials)
-    used = {cc: 100 * values[0] for cc, values in used.items()}
+    found = means("satellite", "cubic,vegas,vivace,copa,bbr,bbr3,allegro", "utilization", trials)
+    used = {cc: 100 * values[0] for cc, values in found.items()}
     yield Finding(
         "CUBIC and Vegas collapse on the satellite link (fig. 20)",
         "low throughput",

@@ -34,7 +34,7 @@ ack = {{ every = 2 }}
 
 def loopback(cc: str) -> dict[str, Any]:
     """One transfer without links."""
-    command = [host.program(), "bench-quic", "--cc", cc, "--seconds", str(SECONDS)]
+    command = [str(host.program()), "bench-quic", "--cc", cc, "--seconds", str(SECONDS)]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     return dict(json.loads(done.stdout))
 

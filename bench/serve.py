@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from astraea import _native, models
-from astraea.cli.host import program
+from astraea.host import program
 
 POLICY = "astraea-paper"
 """The shipped policy with the full network."""

@@ -17,8 +17,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from astraea.cli.host import program
 from astraea.client import Client, Report
+from astraea.host import program
 
 EVERY = 10.0
 """Time between samples in s."""
@@ -62,11 +62,12 @@ def soak(minutes: float) -> dict[str, Any]:
         path = f"{directory}/serve.sock"
         unix, udp = f"unix:{path}", f"udp:127.0.0.1:{free.getsockname()[1]}"
         free.close()
-        serve = [program(), "serve", "--listen", unix, "--listen", udp, "--policy", "astraea-paper", "--max-wait", "1"]
+        astraead = str(program())
+        serve = [astraead, "serve", "--listen", unix, "--listen", udp, "--policy", "astraea-paper", "--max-wait", "1"]
         children = [subprocess.Popen([*serve, "--log-level", "error"])]
         try:
             Client(unix).connect(10.0)
-            load = [program(), "bench-serve", "--json", "--duration", f"{minutes * 60}s"]
+            load = [astraead, "bench-serve", "--json", "--duration", f"{minutes * 60}s"]
             over = (["--connect", unix, "--flows", "800", "--connections", "40"], ["--connect", udp, "--flows", "200"])
             children += [subprocess.Popen([*load, *arguments], stdout=subprocess.PIPE) for arguments in over]
             service, samples, visits, served = children[0].pid, [], 0, 0
