@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};
@@ -84,6 +84,29 @@ fn a_path_outside_the_domain_is_left_to_cubic() {
         });
     });
     assert_eq!(attached.counters().unwrap().failed, 0);
+}
+
+#[test]
+fn a_path_that_becomes_longer_comes_into_the_domain() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let mut policy = shipped("astraea");
+    policy.domain.rtt_min = 15_000_000;
+    let attached = Attachment::attach(&own.place, &policy, Decider::Kernel).unwrap();
+    let delay = json!({"schedule": [(0, 5_000_000), (1_500_000_000, 15_000_000)]});
+    let rate = json!({"constant": 4e7});
+    let emulator = emulator(json!({"name": "link", "rate": rate, "delay": delay, "limit": {"bytes": 150_000}}), 1);
+    let flow = Flow::start(&emulator, 0, own.name(), ms(0), ms(14_000));
+    until("CUBIC", || fallbacks(&attached.counters().unwrap(), intf::REASON_OUTSIDE) == 1);
+    // What was seen is forgotten after five to ten seconds.
+    std::thread::sleep(ms(4000));
+    until("the way back", || attached.counters().unwrap().returns == 1);
+    let base = attached.flows().unwrap()[0].view.base;
+    assert!(base >= 20_000_000, "{base} ns");
+    flow.finish().unwrap();
+    assert_eq!(fallbacks(&attached.counters().unwrap(), intf::REASON_OUTSIDE), 1);
 }
 
 /// A connection over loopback whose policy is asked there too, with something set on its socket.
@@ -294,12 +317,9 @@ fn largest_window(message: usize, buffer: i32) -> u64 {
     largest
 }
 
-/// A download beside an upload that keeps a queue of 80 ms where its acknowledgements go.
-#[test]
-fn a_queue_on_the_way_back_is_not_its_own() {
-    if cannot_run() {
-        return;
-    }
+/// Rate in bit/s of a download beside an upload that keeps a queue of 80 ms where its acknowledgements go, once something was
+/// done with both ends of the download.
+fn rate_beside_an_upload(prepare: impl FnOnce(&mut TcpStream, &mut TcpStream)) -> f64 {
     let own = Own::new();
     let attached = own.attach("astraea");
     let link = |name: &str, rate: f64, buffer: u64| {
@@ -310,16 +330,70 @@ fn a_queue_on_the_way_back_is_not_its_own() {
     let routes =
         [(0, 1), (1, 0)].map(|(there, back)| Route { path: vec![there], return_path: vec![back], ..Route::default() });
     let emulator = Emulator::start(Config { links, routes: routes.to_vec(), ..Config::default() }).unwrap();
+    let (mut sender, mut receiver) = connected(&emulator, own.name(), |_| ());
+    prepare(&mut sender, &mut receiver);
     let upload = Flow::start(&emulator, 1, "cubic", ms(1500), ms(6000));
-    let download = Flow::start(&emulator, 0, own.name(), ms(0), ms(6000));
-    std::thread::sleep(ms(3000));
-    let before = download.received.load(Ordering::Relaxed);
-    std::thread::sleep(ms(2500));
-    let rate = (download.received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 2.5;
-    assert!(rate > 2.4e7, "{rate:.2e} of 4e7 bit/s");
-    download.finish().unwrap();
+    let (received, ending) = (AtomicU64::new(0), AtomicBool::new(false));
+    let rate = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = receiver.read(&mut buffer) {
+                received.fetch_add(length as u64, Ordering::Relaxed);
+            }
+        });
+        scope.spawn(|| {
+            let (mut sender, data) = (sender, vec![1; 1 << 16]);
+            while !ending.load(Ordering::Relaxed) {
+                sender.write_all(&data).unwrap();
+            }
+        });
+        std::thread::sleep(ms(3000));
+        let before = received.load(Ordering::Relaxed);
+        std::thread::sleep(ms(2500));
+        ending.store(true, Ordering::Relaxed);
+        (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 2.5
+    });
     upload.finish().unwrap();
     drop(attached);
+    rate
+}
+
+#[test]
+fn a_queue_on_the_way_back_is_not_its_own() {
+    if cannot_run() {
+        return;
+    }
+    let rate = rate_beside_an_upload(|_, _| ());
+    assert!(rate > 2.4e7, "{rate:.2e} of 4e7 bit/s");
+}
+
+#[test]
+fn the_receivers_clock_may_begin_at_zero_again() {
+    if cannot_run() {
+        return;
+    }
+    // It does so half a second before the rate is measured.
+    let rate = rate_beside_an_upload(|sender, receiver| set_clock(receiver, sender, 2500_u32.wrapping_neg()));
+    assert!(rate > 2.4e7, "{rate:.2e} of 4e7 bit/s");
+}
+
+/// Sets the clock of a connection's end, in ms, and tells the other end of it: in leaps that it takes for time that has passed.
+fn set_clock(end: &mut TcpStream, other: &mut TcpStream, clock: u32) {
+    let tcp = |name, value| support::option(end, libc::IPPROTO_TCP, name, value).unwrap();
+    let (on, off_without_a_word, longest) = (1, -1, 1_u32 << 30);
+    loop {
+        let now = support::value(end, libc::IPPROTO_TCP, libc::TCP_TIMESTAMP).unwrap().cast_unsigned();
+        let step = clock.wrapping_sub(now).min(longest);
+        tcp(libc::TCP_REPAIR, on);
+        // Its lowest bit is another option.
+        tcp(libc::TCP_TIMESTAMP, (now.wrapping_add(step) & !1).cast_signed());
+        tcp(libc::TCP_REPAIR, off_without_a_word);
+        (&*end).write_all(b"!").unwrap();
+        other.read_exact(&mut [0]).unwrap();
+        if step < longest {
+            return;
+        }
+    }
 }
 
 #[test]

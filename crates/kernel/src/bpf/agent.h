@@ -36,6 +36,13 @@ static inline u64 agent_base(const struct agent *a, const struct policy *p)
 	return p->form == FORM_GUIDED ? a->guide.base : a->monitor.lifetime_min;
 }
 
+/* The path has become longer while somebody else drove the flow, and this is its shortest round trip now. */
+static inline void agent_takes_for_base(struct agent *a, u64 now, u64 base)
+{
+	a->monitor.lifetime_min = base;
+	guide_believe(&a->guide, now, base);
+}
+
 static inline bool is_competing(const struct agent *a)
 {
 	return a->guide.mode == MODE_COMPETE;

@@ -17,6 +17,7 @@ const volatile u64 interface = INTERFACE_MARK;
 #define GAP 8			/* what is missing in flight is a gap when it is more than this part of the window */
 #define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
 #define RETURN_AFTER 33		/* … and inside before it comes back */
+#define LATELY (5 * SECOND)	/* a shorter round trip is forgotten after once or twice that: paths become longer */
 
 /*
  * Turns the kernel's own pacing of a flow on, or off again where nobody else wants it. It stays on while the next packet is to
@@ -122,11 +123,21 @@ static inline u32 judge(const struct flow *f, const struct policy *p)
 	return REASON_NONE;
 }
 
-/* Whether a flow is where the policy was made for. */
-static inline bool is_inside(const struct flow *f, const struct policy *p)
+/* A period has ended whose shortest round trip was this one. Returns the shortest one lately, 0 if there was none. */
+static inline u64 shortest_lately(struct lately *l, u64 now, u64 rtt)
 {
-	u64 base = f->agent.monitor.lifetime_min;
+	if (now - l->since >= LATELY) {
+		l->before = l->low;
+		l->low = 0;
+		l->since = now;
+	}
+	l->low = l->low && rtt ? min(l->low, rtt) : l->low | rtt;
+	return l->low && l->before ? min(l->low, l->before) : l->low | l->before;
+}
 
+/* Whether a flow with this shortest round trip is where the policy was made for. */
+static inline bool is_inside(const struct flow *f, const struct policy *p, u64 base)
+{
 	return base >= p->domain.rtt_min && base <= p->domain.rtt_max && f->agent.signals.rate <= p->domain.rate_max;
 }
 
@@ -211,6 +222,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 	struct agent *a = &f->agent;
 	struct control *c = the_control();
 	u32 reason = judge(f, p), zero = 0;
+	u64 base;
 	struct counters *counted = bpf_map_lookup_elem(&counters, &zero);
 	int ask;
 
@@ -227,8 +239,9 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 		send_record(f, sk, ask && !f->reason);
 		reason = f->record - f->answered > c->patience ? REASON_SILENT : REASON_NONE;
 	}
-	if (!reason && a->monitor.lifetime_min) {
-		bool inside = is_inside(f, p);
+	base = shortest_lately(&f->lately, now, a->last_rtt);
+	if (!reason && base) {
+		bool inside = is_inside(f, p, base);
 
 		reason = f->reason == REASON_OUTSIDE ? REASON_OUTSIDE : REASON_NONE;
 		if (inside == (reason == REASON_OUTSIDE))
@@ -237,8 +250,10 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 			f->against = 0;
 		if (!inside && f->against >= LEAVE_AFTER)
 			reason = REASON_OUTSIDE;
-		else if (inside && f->against >= RETURN_AFTER)
+		else if (inside && f->against >= RETURN_AFTER) {
 			reason = REASON_NONE;
+			agent_takes_for_base(a, now, base);
+		}
 	}
 	if (reason != f->reason) {
 		set_driver(sk, tp, f, reason);

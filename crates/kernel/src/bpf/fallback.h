@@ -43,6 +43,17 @@ static inline u32 flight_before(const struct flow *f, const struct tcp_sock *tp)
 	return in_flight_of(tp) + (tp->delivered - f->delivered) + (tp->lost - f->lost);
 }
 
+/* When the receiver sent the acknowledgement under way, by its clock in ns, whose 32 bits in a packet wrap; 0: not told. */
+static inline u64 stamp_of(struct flow *f, const struct tcp_sock *tp)
+{
+	u32 ticks = tp->rx_opt.rcv_tsval;
+
+	if (!ticks)
+		return 0;
+	f->stamp = f->stamp ? f->stamp + (s64)(s32)(ticks - (u32)f->stamp) : ticks;
+	return MS * f->stamp;
+}
+
 /* Proportional rate reduction (RFC 6937 with its slow-start bound). */
 static inline u32 reduced_cwnd(struct tcp_sock *tp, struct flow *f, u32 acked, bool advanced, bool lost)
 {

@@ -198,7 +198,7 @@ int astraea_cong_control(u64 *ctx)
 	ack.now = bpf_ktime_get_ns();
 	ack.rtt = rs->rtt_us >= 0 ? 1000ull * max((u64)rs->rtt_us, 1ull) : 0;
 	ack.srtt = 125ull * tp->srtt_us;
-	ack.stamped = MS * tp->rx_opt.rcv_tsval;
+	ack.stamped = stamp_of(f, tp);
 	ack.acked = rs->acked_sacked;
 	ack.in_flight = in_flight_of(tp);
 	ack.used = rs->prior_in_flight;

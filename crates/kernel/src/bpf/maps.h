@@ -17,6 +17,13 @@ struct clock {
 	u32 unused;
 };
 
+/* The shortest round trip that a flow has seen lately: driver.h. */
+struct lately {
+	u64 since;
+	u64 low;	/* since then; 0: no sample */
+	u64 before;	/* in the span before */
+};
+
 /* What the program keeps of a flow besides the decision core's state. */
 struct flow {
 	u64 id;
@@ -38,6 +45,8 @@ struct flow {
 	u32 delivered;		/* … and delivered */
 	u32 paced;
 	u32 begun;
+	u64 stamp;		/* the receiver's clock in ticks, which its 32 bits in a packet are the end of */
+	struct lately lately;
 	struct clock clock;
 	struct agent agent;
 };

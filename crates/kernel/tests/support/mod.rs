@@ -70,6 +70,36 @@ impl Drop for Own {
     }
 }
 
+/// Does something with no rights but these, in a thread of its own.
+pub(crate) fn with_rights<T: Send>(rights: &[u32], work: impl FnOnce() -> T + Send) -> T {
+    let half =
+        |from: u32| rights.iter().filter(|bit| **bit >> 5 == from).fold(0_u32, |bits, bit| bits | 1 << (bit & 31));
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // _LINUX_CAPABILITY_VERSION_3 and this thread; effective, permitted and inheritable, twice 32 bits.
+            let (header, data) = ([0x2008_0522_u32, 0], [half(0), half(0), 0, half(1), half(1), 0]);
+            // SAFETY: both are as long as this version has them.
+            let code = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), data.as_ptr()) };
+            assert_eq!(code, 0, "{}", io::Error::last_os_error());
+            work()
+        });
+        worker.join().unwrap()
+    })
+}
+
+/// Does something in a network namespace that has a loopback device and nothing else.
+pub(crate) fn in_a_network_of_its_own(work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // SAFETY: of this thread only.
+            assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", io::Error::last_os_error());
+            assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+            work();
+        });
+        worker.join().unwrap();
+    });
+}
+
 /// Chooses a socket's congestion controller.
 pub(crate) fn choose(socket: &impl std::os::fd::AsRawFd, name: &str) -> io::Result<()> {
     // SAFETY: the name is as long as is said.
@@ -136,6 +166,14 @@ pub(crate) fn option(socket: &impl std::os::fd::AsRawFd, level: i32, name: i32, 
         libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32)
     };
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// An option of a socket.
+pub(crate) fn value(socket: &impl std::os::fd::AsRawFd, level: i32, name: i32) -> io::Result<i32> {
+    let (mut value, mut length) = (0_i32, size_of::<i32>() as u32);
+    // SAFETY: the value is as long as is said.
+    let code = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
+    if code == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A socket that is not connected yet.
