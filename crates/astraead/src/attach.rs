@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout};
+use astraea_kernel::{Attachment, Decider, Place, layout, standard};
 use astraea_policy::{AgentConfig, Policy, shipped};
 use astraea_serve::{Address, Client, Key};
 use clap::{Args, ValueEnum};
@@ -71,15 +71,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     };
     // Before anything is registered: an address that is taken is no reason to leave a controller behind.
-    let server = arguments.metrics.map(metrics::Server::bind).transpose()?;
-    let attached = match Attachment::open(&place) {
-        Ok(attached) if !stays => renewed(attached, &laid, decider)?,
-        Ok(_) | Err(_) => match Attachment::attach(&place, &laid, decider) {
-            // Somebody else has attached meanwhile.
-            Err(Error::Attached { .. }) if !stays => renewed(Attachment::open(&place)?, &laid, decider)?,
-            attached => attached?,
-        },
-    };
+    let server = arguments.metrics.map(metrics::bind).transpose()?;
+    let attach = if stays { Attachment::attach } else { Attachment::renew };
+    let attached = attach(&place, &laid, decider)?;
+    if let Err(error) = standard::renew(&place.name) {
+        let name = &place.name;
+        output::complain(&format!(
+            "{}: {error}; expected to be told {name} again, since what it has of that name was detached",
+            standard::PATH
+        ));
+    }
     let says = format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());
     // It does, whether anybody can be told or not.
     let _ = output::print(&says);
@@ -87,13 +88,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     running::until_told_to_end(attached, agent, server)
-}
-
-/// What is attached already, with this policy and decider from now on.
-fn renewed(attached: Attachment, policy: &intf::Policy, decider: Decider) -> Result<Attachment, Failure> {
-    attached.swap(policy)?;
-    attached.set_decider(decider)?;
-    Ok(attached)
 }
 
 /// A client of the service, which must be there and serve this policy. It may take half a period for an answer, so that there

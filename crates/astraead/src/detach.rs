@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use astraea_kernel::Attachment;
+use astraea_kernel::{Attachment, standard};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -17,7 +17,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    Attachment::detach(&attach::place(&arguments.name))?;
-    output::print(&format!("{} is detached", arguments.name))?;
+    let name = &arguments.name;
+    Attachment::detach(&attach::place(name))?;
+    output::print(&format!("{name} is detached"))?;
+    if standard::is(name) {
+        output::print(
+            "new connections still have it by net.ipv4.tcp_congestion_control, and run CUBIC, until that is set again",
+        )?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,37 +2,25 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
 
 use astraea_kernel::intf::Counters;
 use astraea_kernel::{Attachment, View, layout};
+use astraea_serve::page::{Format, Page};
 
 use crate::failure::Failure;
 use crate::status::REASONS;
 
-/// A server for `GET /metrics`.
-pub(crate) struct Server(tiny_http::Server);
+/// Listens at an address.
+pub(crate) fn bind(address: SocketAddr) -> Result<Page, Failure> {
+    Page::bind(address).map_err(|error| format!("--metrics {address}: {error}").into())
+}
 
-impl Server {
-    /// Listens at an address.
-    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
-        tiny_http::Server::http(address).map(Self).map_err(|error| format!("--metrics {address}: {error}").into())
-    }
-
-    /// Answers until `ending`.
-    pub(crate) fn serve(&self, attached: &Attachment, ending: &AtomicBool) {
-        while !ending.load(Ordering::Relaxed) {
-            let Ok(Some(request)) = self.0.recv_timeout(Duration::from_millis(100)) else { continue };
-            let response = match (request.url(), text(attached)) {
-                ("/metrics", Ok(text)) => tiny_http::Response::from_string(text),
-                ("/metrics", Err(error)) => tiny_http::Response::from_string(error.to_string()).with_status_code(503),
-                _ => tiny_http::Response::from_string("see /metrics\n").with_status_code(404),
-            };
-            // A reader that has gone is no failure.
-            let _ = request.respond(response);
-        }
-    }
+/// Answers scrapers until the process ends.
+pub(crate) fn serve(page: Page, attached: &Arc<Attachment>) -> Result<(), Failure> {
+    let attached = Arc::clone(attached);
+    page.serve(Format::Prometheus, move || text(&attached).map_err(|error| error.to_string()))?;
+    Ok(())
 }
 
 fn text(attached: &Attachment) -> Result<String, astraea_kernel::Error> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use astraea_kernel::{Attachment, agent};
 use astraea_policy::Policy;
 use astraea_serve::Client;
+use astraea_serve::page::Page;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::Failure;
@@ -34,7 +35,7 @@ fn ignored(status: &str) -> u64 {
 pub(crate) fn until_told_to_end(
     attached: Attachment,
     agent: Option<Agent>,
-    server: Option<metrics::Server>,
+    page: Option<Page>,
 ) -> Result<ExitCode, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
     let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
@@ -44,33 +45,20 @@ pub(crate) fn until_told_to_end(
             signal_hook::flag::register(signal, ending.clone())?;
         }
     }
-    let place = attached.place().clone();
-    let stayed = std::thread::scope(|scope| {
-        if let Some(server) = server {
-            let (attached, ending) = (&attached, &ending);
-            scope.spawn(move || server.serve(attached, ending));
+    let attached = Arc::new(attached);
+    let stayed = page.map_or(Ok(()), |page| metrics::serve(page, &attached)).and_then(|()| match agent {
+        Some(Agent { policy, client: Some(mut client) }) => {
+            agent::ask(&attached, &policy, &mut client, &ending).map_err(Failure::from)
         }
-        let stayed = match agent {
-            Some(Agent { policy, client: Some(mut client) }) => {
-                agent::ask(&attached, &policy, &mut client, &ending).map_err(Failure::from)
+        Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, &ending).map_err(Failure::from),
+        None => {
+            while !ending.load(Ordering::Relaxed) && attached.is_there() {
+                std::thread::sleep(TICK);
             }
-            Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, &ending).map_err(Failure::from),
-            None => {
-                while !ending.load(Ordering::Relaxed) && attached.is_there() {
-                    std::thread::sleep(TICK);
-                }
-                Ok(())
-            }
-        };
-        ending.store(true, Ordering::Relaxed);
-        stayed
+            Ok(())
+        }
     });
-    // Somebody else may have detached it meanwhile, and attached another.
-    let is_there = attached.is_there();
-    drop(attached);
-    if is_there {
-        Attachment::detach(&place)?;
-    }
+    attached.end()?;
     stayed.map(|()| ExitCode::SUCCESS)
 }
 

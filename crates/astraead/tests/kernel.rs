@@ -89,6 +89,20 @@ fn mistakes_are_one_line_and_the_running_policy_stays() {
 }
 
 #[test]
+fn connections_by_the_system_s_default_are_told_of() {
+    if cannot_run() {
+        return;
+    }
+    let name = Name::new("e");
+    let script = "$0 attach --name $1 && echo $1 > /proc/sys/net/ipv4/tcp_congestion_control && $0 detach --name $1";
+    let mut command = Command::new("unshare");
+    let output = command.args(["--net", "sh", "-c", script, env!("CARGO_BIN_EXE_astraead"), &name.0]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{said}");
+    assert!(said.contains(&format!("{} is detached\nnew connections still have it by net.ipv4.", name.0)), "{said}");
+}
+
+#[test]
 fn the_missing_capability_is_named() {
     if cannot_run() {
         return;

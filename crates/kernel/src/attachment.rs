@@ -1,18 +1,17 @@
 //! The controller as it is registered in the kernel: held by files, found again by them.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use crate::error::{Error, Result};
 use crate::intf::{self, Control, Counters};
+use crate::lock::Lock;
 use crate::{object, system};
 
 /// Under which name sockets choose the controller, and where in the BPF file system its files are.
@@ -27,6 +26,21 @@ pub struct Place {
 impl Default for Place {
     fn default() -> Self {
         Self { name: "astraea".to_owned(), directory: Path::new(system::FILE_SYSTEM).join("astraea") }
+    }
+}
+
+impl Place {
+    /// The directory that is locked.
+    fn parent(&self) -> &Path {
+        self.directory.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn not_attached(&self) -> Error {
+        Error::NotAttached { name: self.name.clone(), path: self.directory.clone() }
+    }
+
+    fn is_taken(&self) -> bool {
+        self.directory.join(LINK).exists()
     }
 }
 
@@ -59,6 +73,11 @@ impl Decider {
 /// Files of an attachment. The link is what keeps the controller registered.
 const LINK: &str = "link";
 const MAPS: [&str; 6] = ["policies", "control", "counters", "records", "actions", "flows"];
+
+/// The file of the policy's own map, and its name until it takes the place of the one before. `policies` tells that map's
+/// number, from which only `CAP_SYS_ADMIN` comes to the map.
+const POLICY: &str = "policy";
+const NEXT: &str = "next_policy";
 
 /// Periods that an agent may leave unanswered.
 const PATIENCE: u32 = 10;
@@ -99,12 +118,30 @@ impl Attachment {
     /// # Errors
     /// Whatever is missing ([`system::check`]); something that is attached already. Nothing is left behind then.
     pub fn attach(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
-        system::glance()?;
-        system::file_system(&place.directory)?;
-        let _lock = Lock::take(place)?;
-        if place.directory.join(LINK).exists() {
+        let _lock = locked(place)?;
+        if place.is_taken() {
             return Err(Error::Attached { name: place.name.clone(), path: place.directory.clone() });
         }
+        Self::anew(place, policy, decider)
+    }
+
+    /// Gives the controller of this place another policy and says who decides from now on; attaches one if there is none.
+    /// Nobody detaches it in between.
+    ///
+    /// # Errors
+    /// As for [`attach`](Self::attach) and [`open`](Self::open).
+    pub fn renew(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
+        let _lock = locked(place)?;
+        if !place.is_taken() {
+            return Self::anew(place, policy, decider);
+        }
+        let attached = Self::open(place)?;
+        attached.swap(policy)?;
+        attached.set_decider(decider)?;
+        Ok(attached)
+    }
+
+    fn anew(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
         // What a killed process left half done holds nothing in the kernel.
         remove(&place.directory)?;
         let attached = Self::fill(place, policy, decider);
@@ -115,7 +152,7 @@ impl Attachment {
     }
 
     fn fill(place: &Place, policy: &intf::Policy, decider: Decider) -> Result<Self> {
-        let mut loaded = object::load(&place.name, policy, false)?;
+        let (mut loaded, mut holder) = object::load(&place.name, policy, false)?;
         object::set(&object::map(&loaded, "control")?, &control(decider.code()))?;
         let directory = &place.directory;
         fs::create_dir(directory)
@@ -128,6 +165,7 @@ impl Attachment {
                 map.pin(path).map_err(pin_failed)?;
             }
         }
+        holder.pin(directory.join(POLICY)).map_err(pin_failed)?;
         let mut link = register(&mut loaded, &place.name)?;
         link.pin(directory.join(LINK)).map_err(pin_failed)?;
         let mut maps = Vec::new();
@@ -148,7 +186,7 @@ impl Attachment {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(Error::system(format!("cannot look into {}", directory.display()), &error));
             }
-            Err(_) => return Err(Error::NotAttached { name: place.name.clone(), path: directory.clone() }),
+            Err(_) => return Err(place.not_attached()),
         }
         let mut maps = Vec::new();
         for name in MAPS {
@@ -186,7 +224,13 @@ impl Attachment {
     /// # Errors
     /// Those of the kernel; then the old policy stays.
     pub fn swap(&self, policy: &intf::Policy) -> Result<()> {
-        object::put_policy(self.map("policies"), policy)
+        let mut holder = object::put_policy(self.map("policies"), policy)?;
+        let (next, file) = (self.place.directory.join(NEXT), self.place.directory.join(POLICY));
+        let failed = |error: &dyn std::error::Error| Error::system(format!("cannot write {}", file.display()), error);
+        // One that was killed here may have left it.
+        let _ = fs::remove_file(&next);
+        holder.pin(&next).map_err(|error| failed(&error))?;
+        fs::rename(&next, &file).map_err(|error| failed(&error))
     }
 
     /// The policy that runs.
@@ -201,7 +245,13 @@ impl Attachment {
             .flatten()
             .and_then(|bytes| bytes.try_into().ok().map(u32::from_ne_bytes))
             .ok_or(Error::OtherVersion)?;
-        let holder = MapHandle::from_map_id(id).map_err(|error| opening("policies", &error))?;
+        let held = MapHandle::from_pinned_path(self.place.directory.join(POLICY));
+        let holder = held.and_then(|held| Ok(held.info()?.info.id == id).map(|is_it| is_it.then_some(held)));
+        let holder = match holder {
+            Ok(Some(holder)) => holder,
+            // Whoever put it there was killed before it had its file.
+            _ => MapHandle::from_map_id(id).map_err(|error| opening("the policy", &error))?,
+        };
         object::get(&holder).map(Box::new)
     }
 
@@ -216,10 +266,14 @@ impl Attachment {
     /// Who decides.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// Nobody, since it was detached; those of the kernel.
     pub fn decider(&self) -> Result<Decider> {
         let control: Control = object::get(self.map("control"))?;
-        Ok(if control.decider == intf::DECIDER_AGENT { Decider::Agent } else { Decider::Kernel })
+        match control.decider {
+            intf::DECIDER_DETACHED => Err(self.place.not_attached()),
+            intf::DECIDER_AGENT => Ok(Decider::Agent),
+            _ => Ok(Decider::Kernel),
+        }
     }
 
     /// What was counted since the program was loaded.
@@ -252,26 +306,49 @@ impl Attachment {
     pub fn detach(place: &Place) -> Result<()> {
         object::quiet();
         let directory = &place.directory;
-        let missing = || Error::NotAttached { name: place.name.clone(), path: directory.clone() };
         if is_missing(directory) {
-            return Err(missing());
+            return Err(place.not_attached());
         }
-        let _lock = Lock::take(place)?;
+        let _lock = Lock::take(place.parent())?;
         // Somebody else may have detached it meanwhile.
         if is_missing(directory) {
-            return Err(missing());
+            return Err(place.not_attached());
         }
-        // One of another version, or half of one, is removed all the same.
-        if let Ok(map) = MapHandle::from_pinned_path(directory.join("control")) {
-            let _ = object::set(&map, &control(intf::DECIDER_DETACHED));
-        }
-        // Without its file the link goes too, but some time later, and the name is taken until then. Linux 6.10 cannot do
-        // this yet.
-        if let Ok(link) = Link::open(directory.join(LINK)) {
-            let _ = link.detach();
-        }
-        remove(directory)
+        unregister(directory)
     }
+
+    /// Unregisters this very controller, unless somebody else has.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn end(&self) -> Result<()> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        let _lock = Lock::take(self.place.parent())?;
+        // Another one may have been attached in its place meanwhile.
+        if self.is_there() { unregister(&self.place.directory) } else { Ok(()) }
+    }
+}
+
+/// Takes a place for oneself, in a BPF file system that is mounted if there is none.
+fn locked(place: &Place) -> Result<Lock> {
+    system::glance()?;
+    system::file_system(&place.directory)?;
+    Lock::take(place.parent())
+}
+
+fn unregister(directory: &Path) -> Result<()> {
+    // One of another version, or half of one, is removed all the same.
+    if let Ok(map) = MapHandle::from_pinned_path(directory.join("control")) {
+        let _ = object::set(&map, &control(intf::DECIDER_DETACHED));
+    }
+    // Without its file the link goes too, but some time later, and the name is taken until then. Linux 6.10 cannot do
+    // this yet.
+    if let Ok(link) = Link::open(directory.join(LINK)) {
+        let _ = link.detach();
+    }
+    remove(directory)
 }
 
 /// A controller that is registered as long as the process has it, and that nothing outlives, not even a kill.
@@ -282,15 +359,16 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Registers a policy under a name that no other process has.
+    /// Registers a policy under a name that nobody else has: the kernel knows but one namespace of them, while processes of
+    /// two containers may have the same number.
     ///
     /// # Errors
     /// Whatever is missing ([`system::check`]).
     pub fn register(policy: &intf::Policy) -> Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
         system::glance()?;
-        let name = format!("astr{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut program = object::load(&name, policy, false)?;
+        // As many digits as fit, by the keys that the standard library draws for each table.
+        let name = format!("astr{:011x}", RandomState::new().hash_one(()) >> 20);
+        let (mut program, _) = object::load(&name, policy, false)?;
         object::set(&object::map(&program, "control")?, &control(intf::DECIDER_KERNEL))?;
         let link = register(&mut program, &name)?;
         Ok(Self { name, _link: link, _program: program })
@@ -342,7 +420,7 @@ fn is_missing(path: &Path) -> bool {
 /// Removes the files of an attachment, the link first.
 fn remove(directory: &Path) -> Result<()> {
     let failed = |error: &io::Error| Error::system(format!("cannot remove {}", directory.display()), error);
-    for name in [LINK].iter().chain(&MAPS) {
+    for name in [LINK, POLICY, NEXT].iter().chain(&MAPS) {
         match fs::remove_file(directory.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&error)),
             _ => {}
@@ -351,29 +429,5 @@ fn remove(directory: &Path) -> Result<()> {
     match fs::remove_dir(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&error)),
         _ => Ok(()),
-    }
-}
-
-/// One process at a time attaches or detaches.
-struct Lock(#[expect(dead_code, reason = "closing it is what unlocks")] File);
-
-impl Lock {
-    /// What attaching and detaching may take on a busy machine, and more.
-    const PATIENCE: Duration = Duration::from_secs(20);
-
-    fn take(place: &Place) -> Result<Self> {
-        let parent = place.directory.parent().unwrap_or(Path::new("/"));
-        let failed = |error: io::Error| Error::system(format!("cannot lock {}", parent.display()), &error);
-        let file = File::open(parent).map_err(failed)?;
-        let until = Instant::now() + Self::PATIENCE;
-        // Whoever may open the directory can hold it for ever.
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self(file)),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
-                Err(TryLockError::WouldBlock) => return Err(failed(io::Error::other("another process holds it"))),
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-        }
     }
 }

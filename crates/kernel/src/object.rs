@@ -24,9 +24,9 @@ const PROBE: [&str; 3] = ["probe", "probes", "probed"];
 /// The map that holds the policy's own.
 const POLICIES: &str = "policies";
 
-/// Loads the program with the controller called `name` and a policy; nothing is registered yet. With `probe` it can be run
-/// on events of a process, too.
-pub(crate) fn load(name: &str, policy: &intf::Policy, probe: bool) -> Result<Object> {
+/// Loads the program with the controller called `name` and a policy, whose own map is returned too; nothing is registered yet.
+/// With `probe` it can be run on events of a process, too.
+pub(crate) fn load(name: &str, policy: &intf::Policy, probe: bool) -> Result<(Object, MapHandle)> {
     quiet();
     let mut open = ObjectBuilder::default()
         .open_memory(OBJECT)
@@ -44,12 +44,14 @@ pub(crate) fn load(name: &str, policy: &intf::Policy, probe: bool) -> Result<Obj
     thread::scope(|scope| {
         // The kernel returns when nobody can be using the policy before any more, although here there is none: about ten
         // milliseconds, in which the verifier can do its work.
-        let put = scope.spawn(|| put_policy(&policies, policy));
+        let put = thread::Builder::new().spawn_scoped(scope, || put_policy(&policies, policy));
+        let put = put.map_err(|error| Error::system("cannot start a thread", &error))?;
         let loaded = open.load().map_err(|error| match system::check() {
             Err(missing) => missing,
             Ok(()) => Error::system("the kernel does not take the BPF program", &error),
         });
-        put.join().expect("it does not panic").and(loaded)
+        let holder = put.join().expect("it does not panic")?;
+        Ok((loaded?, holder))
     })
 }
 
@@ -115,13 +117,14 @@ pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
     MapHandle::try_from(&map).map_err(|error| Error::system(format!("cannot open the map {name}"), &error))
 }
 
-/// Puts a policy into a map of its own and that map into `policies`: flows see the old one or the new one.
-pub(crate) fn put_policy(policies: &impl MapCore, policy: &intf::Policy) -> Result<()> {
+/// Puts a policy into a map of its own, which is returned, and that map into `policies`: flows see the old one or the new one.
+pub(crate) fn put_policy(policies: &impl MapCore, policy: &intf::Policy) -> Result<MapHandle> {
     let failed = |error: libbpf_rs::Error| Error::system("cannot put the policy into the kernel", &error);
     let holder = holder().map_err(failed)?;
     set(&holder, policy)?;
     let id = holder.as_fd().as_raw_fd();
-    policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(failed)
+    policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+    Ok(holder)
 }
 
 /// Writes the only element of a map.

@@ -35,7 +35,7 @@ impl Prober {
     /// As [`crate::system::check`] and those of the kernel.
     pub fn new(policy: &intf::Policy) -> Result<Self> {
         crate::system::glance()?;
-        let object = object::load("astraea_probe", policy, true)?;
+        let (object, _) = object::load("astraea_probe", policy, true)?;
         let probes = object::map(&object, "probes")?;
         Ok(Self { object, probes })
     }
@@ -53,7 +53,7 @@ impl Prober {
     /// # Errors
     /// Those of the kernel.
     pub fn swap(&mut self, policy: &intf::Policy) -> Result<()> {
-        object::put_policy(&object::map(&self.object, "policies")?, policy)
+        object::put_policy(&object::map(&self.object, "policies")?, policy).map(drop)
     }
 
     /// Feeds events to the flow; what came of them is written into them.

@@ -10,6 +10,7 @@ use astraea_policy::AgentConfig;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
+use crate::lock::Lock;
 
 /// The oldest kernel whose `cong_control` has the arguments that the program takes.
 const OLDEST: (u32, u32) = (6, 10);
@@ -141,7 +142,13 @@ pub(crate) fn file_system(path: &Path) -> Result<()> {
     // Whatever somebody else may have put there, a second one is not mounted over the first.
     let nearest = || path.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(standard);
     let root = if within { standard } else { nearest() };
-    if is_bpf(root) || (within && mount(standard)) { Ok(()) } else { Err(Error::NoFileSystem(root.to_owned())) }
+    if is_bpf(root) || (within && mount_once(standard)?) { Ok(()) } else { Err(Error::NoFileSystem(root.to_owned())) }
+}
+
+/// The same by several processes at once: files in the first of two that are mounted over each other are never seen again.
+fn mount_once(path: &Path) -> Result<bool> {
+    let _lock = Lock::take(path)?;
+    Ok(is_bpf(path) || mount(path))
 }
 
 fn c_path(path: &Path) -> std::ffi::CString {

@@ -3,11 +3,11 @@
 mod support;
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout};
+use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout, standard};
 
-use support::{Own, cannot_run, gone, shipped, shipped_policy, socket};
+use support::{Own, cannot_run, gone, in_a_network_of_its_own, shipped, shipped_policy, socket, with_rights};
 
 fn nowhere() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
@@ -61,6 +61,106 @@ fn another_that_is_attached_in_its_place_is_not_it() {
     assert!(!attached.is_there());
     let next = own.attach("astraea");
     assert!(next.is_there() && !attached.is_there());
+}
+
+#[test]
+fn the_rights_that_loading_needs_are_enough_for_the_rest() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    own.attach("astraea");
+    let (cap_perfmon, cap_bpf) = (38, 39);
+    let names = with_rights(&[cap_perfmon, cap_bpf], || {
+        let attached = Attachment::open(&own.place).unwrap();
+        let before = layout::name(&attached.policy().unwrap());
+        let renewed = Attachment::renew(&own.place, &shipped("astraea-pure"), Decider::Kernel).unwrap();
+        attached.counters().unwrap();
+        let names = [before, layout::name(&attached.policy().unwrap()), layout::name(&renewed.policy().unwrap())];
+        Attachment::detach(&own.place).unwrap();
+        names
+    });
+    assert_eq!(names, ["astraea", "astraea-pure", "astraea-pure"]);
+    assert!(gone(&own.place.directory));
+}
+
+#[test]
+fn a_policy_without_its_file_is_told_all_the_same() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    // Killed between the swap and its file, and before any was written.
+    let (file, other) = (own.place.directory.join("policy"), own.place.directory.join("other"));
+    std::fs::rename(&file, &other).unwrap();
+    assert_eq!(layout::name(&attached.policy().unwrap()), "astraea");
+    attached.swap(&shipped("astraea-pure")).unwrap();
+    std::fs::rename(&other, &file).unwrap();
+    assert_eq!(layout::name(&attached.policy().unwrap()), "astraea-pure");
+}
+
+#[test]
+fn what_was_detached_is_not_switched_on_again() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let policy = shipped("astraea");
+    for _ in 0..20 {
+        let first = Attachment::renew(&own.place, &policy, Decider::Kernel).unwrap();
+        let renewed = std::thread::scope(|scope| {
+            let renewing = scope.spawn(|| Attachment::renew(&own.place, &policy, Decider::Kernel).unwrap());
+            Attachment::detach(&own.place).unwrap();
+            renewing.join().unwrap()
+        });
+        // Either it was renewed and then detached, or detached and then attached anew.
+        assert!(matches!(first.decider(), Err(Error::NotAttached { .. })));
+        assert_eq!(renewed.is_there(), renewed.decider().is_ok());
+    }
+}
+
+#[test]
+fn only_this_very_controller_is_ended() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let first = own.attach("astraea");
+    Attachment::detach(&own.place).unwrap();
+    let second = own.attach("astraea");
+    first.end().unwrap();
+    assert!(second.is_there());
+    second.end().unwrap();
+    assert!(!second.is_there() && gone(&own.place.directory));
+}
+
+#[test]
+fn connections_that_choose_none_have_the_one_that_is_attached_now() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    in_a_network_of_its_own(|| {
+        let attached = own.attach("astraea");
+        std::fs::write(standard::PATH, own.name()).unwrap();
+        let connect = || {
+            let listener = TcpListener::bind(nowhere()).unwrap();
+            drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        };
+        connect();
+        assert!(attached.counters().unwrap().opened > 0);
+        attached.end().unwrap();
+        assert!(standard::is(own.name()), "the name stays, and the controller that had it");
+        let again = own.attach("astraea");
+        connect();
+        assert_eq!(again.counters().unwrap().opened, 0, "why this is needed");
+        standard::renew(own.name()).unwrap();
+        connect();
+        assert!(again.counters().unwrap().opened > 0);
+        standard::renew("another").unwrap();
+        assert!(standard::is(own.name()));
+    });
 }
 
 #[test]

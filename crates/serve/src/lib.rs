@@ -7,11 +7,13 @@
 //! * [`Client`]: asks for any number of flows, and answers by the local [`rule`] when the service does not;
 //!   [`Remote`] puts it into a controller;
 //! * [`Engine`] (feature `service`): sessions, flows, batches, without sockets or clock;
-//!   [`Service`]: the process around it.
+//!   [`Service`]: the process around it; [`page`]: metrics for scrapers.
 
 mod address;
 mod auth;
 pub mod client;
+#[cfg(feature = "service")]
+pub mod page;
 mod remote;
 mod report;
 pub mod rule;

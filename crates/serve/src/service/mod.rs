@@ -6,7 +6,6 @@ mod engine;
 mod error;
 mod flows;
 mod gather;
-mod http;
 mod listen;
 mod loaded;
 mod metrics;

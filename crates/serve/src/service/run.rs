@@ -10,17 +10,18 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::{info, warn};
 
+use super::Config;
 use super::connection::{Connection, Ended, SHARE};
 use super::engine::{Dropped, Engine};
 use super::error::ServiceError;
 use super::gather::Gather;
 use super::listen::Listener;
-use super::metrics::Metrics;
+use super::metrics::{self, Metrics};
 use super::seldom::OneASecond;
 use super::sessions::Peer;
-use super::{Config, http};
 use crate::Address;
 use crate::auth::plain;
+use crate::page::{Format, Page};
 
 /// What belongs to the control; listeners come next, connections from [`CONNECTIONS`] on.
 const CONTROL: u64 = 0;
@@ -119,7 +120,8 @@ impl Service {
         let metrics_at = match config.metrics {
             None => None,
             Some(address) => Some(
-                http::serve(address, registry)
+                Page::bind(address)
+                    .and_then(|page| page.serve(Format::OpenMetrics, move || Ok(metrics::text(&registry))))
                     .map_err(|error| ServiceError::Metrics { address, reason: plain(&error) })?,
             ),
         };
