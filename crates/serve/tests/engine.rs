@@ -3,7 +3,7 @@
 mod common;
 
 use astraea_policy::{AgentConfig, BacklogState, Scratch};
-use astraea_serve::service::{Dropped, Engine, Limits, Peer};
+use astraea_serve::service::{Dropped, Engine, Limits, Peer, Route};
 use astraea_serve::wire::{Codec, Frame, Message, Reason, Refusal, WireError};
 use astraea_serve::{HISTORY, Key, Report, rule};
 use common::{ask, loaded, policy, report};
@@ -162,7 +162,7 @@ fn sessions_of_before_are_refused() {
 fn datagrams_need_the_key_where_there_is_one() {
     let key = |byte| Key::new(&[byte; 32]);
     let mut engine = Engine::new(loaded(1), Limits::default(), Some(key(1)));
-    let peer = Peer::Datagram(0, "192.0.2.1:5".parse().unwrap());
+    let peer = Peer::Datagram(0, Route { peer: "192.0.2.1:5".parse().unwrap(), local: None });
     let hello = |key: Option<Key>| {
         let mut bytes = Vec::new();
         let frame = Frame { session: 0, number: 1, message: Message::Hello { token: 1 } };

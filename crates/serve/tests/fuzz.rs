@@ -7,7 +7,7 @@ mod common;
 
 use std::os::unix::net::UnixStream;
 
-use astraea_serve::service::{Engine, Limits, Peer};
+use astraea_serve::service::{Engine, Limits, Peer, Route};
 use astraea_serve::wire::{Codec, Frame, LONGEST, Message, WireError, length};
 use astraea_serve::{HISTORY, Key, Report};
 use bolero::check;
@@ -71,7 +71,8 @@ fn decoder() {
 #[test]
 fn engine() {
     let limits = Limits { flows: 8, flows_per_peer: 4, sessions: 4, waiting: 4, ..Limits::default() };
-    let peers = [Peer::Stream(1), Peer::Stream(2), Peer::Datagram(0, "127.0.0.1:1".parse().unwrap())];
+    let route = Route { peer: "127.0.0.1:1".parse().unwrap(), local: None };
+    let peers = [Peer::Stream(1), Peer::Stream(2), Peer::Datagram(0, route)];
     check!().for_each(|input: &[u8]| {
         let mut engine = Engine::new(loaded(1), limits, None);
         let mut sessions = [0; 3];

@@ -433,6 +433,19 @@ fn a_key_is_needed_where_others_can_listen() {
 }
 
 #[test]
+fn every_address_of_the_host_answers() {
+    let (directory, key) = (Directory::new(), Key::new(&[7; 32]));
+    let everywhere = vec!["udp:0.0.0.0:0".parse().unwrap()];
+    let service = Running::start(Config { listen: everywhere, key: Some(key.clone()), ..config(&directory) });
+    let Address::Udp(bound) = service.udp[0] else { panic!("UDP") };
+    for last in [2, 3] {
+        let address = Address::Udp(([127, 0, 0, last], bound.port()).into());
+        let mut client = Client::connect(address, Some(key.clone()), PATIENT, PATIENT).unwrap();
+        assert!(matches!(client.decide(1, &report(1.0)).origin, Origin::Service(_)));
+    }
+}
+
+#[test]
 fn only_the_users_that_are_named_may_connect() {
     let directory = Directory::new();
     let me = nix::unistd::getuid().as_raw();

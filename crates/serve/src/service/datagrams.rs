@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 
+use super::sessions::Route;
 use super::share::{Place, Shares};
 use crate::wire::LONGEST;
 
@@ -30,10 +31,10 @@ pub(super) struct Datagrams {
     output: Output,
 }
 
-/// Answers of equal length to one peer, which the system takes as one.
+/// Answers of equal length on one way back, which the system takes as one.
 #[derive(Debug, Default)]
 struct Output {
-    to: Option<SocketAddr>,
+    to: Option<Route>,
     length: usize,
     bytes: Vec<u8>,
 }
@@ -68,7 +69,7 @@ impl Datagrams {
     }
 
     /// A turn: hands over what each peer may have, and reads on for the others' sake.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(SocketAddr, &[u8])) -> Received {
+    pub(super) fn receive(&mut self, mut take: impl FnMut(Route, &[u8])) -> Received {
         let mut received =
             Received { messages: self.shares.begin(&mut self.message, &mut take) as u64, ..Received::default() };
         let mut meta = [RecvMeta::default(); BATCH_SIZE];
@@ -84,16 +85,17 @@ impl Datagrams {
                 Err(error) => break error.kind() != ErrorKind::WouldBlock,
             };
             for (meta, place) in meta[..filled].iter().zip(&places) {
+                let from = Route { peer: meta.addr, local: meta.dst_ip };
                 let mut rest = &place[..meta.len];
                 loop {
                     let (datagram, others) = rest.split_at(rest.len().min(meta.stride));
                     // Longer than any message is as good as one byte longer.
                     let datagram = &datagram[..datagram.len().min(LONGEST + 1)];
                     read += 1;
-                    match self.shares.place(meta.addr, datagram) {
+                    match self.shares.place(from, datagram) {
                         Place::Now => {
                             received.messages += 1;
-                            take(meta.addr, datagram);
+                            take(from, datagram);
                         }
                         Place::Later => {}
                         Place::Nowhere => received.flooded += 1,
@@ -113,7 +115,7 @@ impl Datagrams {
     }
 
     /// Adds an answer to those to be sent. Returns how many the system had no room for.
-    pub(super) fn push(&mut self, to: SocketAddr, answer: &[u8]) -> u64 {
+    pub(super) fn push(&mut self, to: Route, answer: &[u8]) -> u64 {
         let Output { to: before, length, bytes } = &self.output;
         let joins = *before == Some(to)
             && *length == answer.len()
@@ -129,16 +131,24 @@ impl Datagrams {
     pub(super) fn flush(&mut self) -> u64 {
         let Output { to: Some(to), length, bytes } = &self.output else { return 0 };
         let send = |contents: &[u8], segment_size| {
-            let transmit = Transmit { destination: *to, ecn: None, contents, segment_size, src_ip: None };
+            let transmit = Transmit { destination: to.peer, ecn: None, contents, segment_size, src_ip: to.local };
             self.state.try_send((&self.socket).into(), &transmit)
         };
-        let count = bytes.len().div_ceil(*length);
+        let (count, together) = (bytes.len().div_ceil(*length), self.state.max_gso_segments());
         let lost = match send(bytes, (count > 1).then_some(*length)) {
             Ok(()) => 0,
             Err(error) if count == 1 || error.kind() == ErrorKind::WouldBlock => count,
             // Some devices take them only one by one.
             Err(_) => bytes.chunks(*length).filter(|answer| send(answer, None).is_err()).count(),
         };
+        // From an address of many hosts, or one that is no longer this one's, nothing can be sent in any way: no reason to send all
+        // others one by one from now on.
+        if lost == count
+            && self.state.max_gso_segments() < together
+            && let Ok(fresh) = UdpSocketState::new((&self.socket).into())
+        {
+            self.state = fresh;
+        }
         self.output.to = None;
         self.output.bytes.clear();
         lost as u64
@@ -170,7 +180,7 @@ mod tests {
     }
 
     /// What turns hand over until there are so many.
-    fn taken(datagrams: &mut Datagrams, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
+    fn taken(datagrams: &mut Datagrams, count: usize) -> Vec<(Route, Vec<u8>)> {
         let mut taken = Vec::new();
         while taken.len() < count {
             datagrams.receive(|from, bytes| taken.push((from, bytes.to_vec())));
@@ -192,7 +202,7 @@ mod tests {
                 peer.send_to(datagram, to).unwrap();
             }
         }
-        let from = peer.local_addr().unwrap();
+        let from = Route { peer: peer.local_addr().unwrap(), local: Some(to.ip()) };
         let expected: Vec<_> = sent.chunks(100).map(|datagram| (from, datagram.to_vec())).collect();
         assert_eq!(taken(&mut datagrams, 11), expected);
     }
@@ -230,7 +240,8 @@ mod tests {
             // Long runs of one peer, some of one answer, and answers of two lengths.
             let to = usize::from(number % 70 == 69);
             let answer = number.to_le_bytes().repeat(if number % 50 < 45 { 20 } else { 12 });
-            lost += datagrams.push([&one, &two][to].local_addr().unwrap(), &answer);
+            let route = Route { peer: [&one, &two][to].local_addr().unwrap(), local: None };
+            lost += datagrams.push(route, &answer);
             expected[to].push(answer);
         }
         lost += datagrams.flush();
@@ -242,5 +253,34 @@ mod tests {
                 assert_eq!(bytes[..length], answer);
             }
         }
+    }
+
+    #[test]
+    fn answers_come_from_where_requests_were_sent_to() {
+        for any in ["0.0.0.0:0", "[::]:0"] {
+            // Not every host has IPv6.
+            let Ok(bound) = UdpSocket::bind(any) else { continue };
+            let (mut datagrams, peer) = (Datagrams::new(bound).unwrap(), socket());
+            let port = datagrams.address().unwrap().port();
+            let addresses = [2, 2, 3, 3, 1, 2].map(|last| SocketAddr::from(([127, 0, 0, last], port)));
+            for address in addresses {
+                peer.send_to(&[7; 50], address).unwrap();
+            }
+            for (route, bytes) in taken(&mut datagrams, addresses.len()) {
+                assert_eq!(datagrams.push(route, &bytes), 0);
+            }
+            assert_eq!(datagrams.flush(), 0);
+            assert_eq!(addresses.map(|_| peer.recv_from(&mut [0; 50]).unwrap()), addresses.map(|from| (50, from)));
+        }
+    }
+
+    #[test]
+    fn answers_that_cannot_be_sent_hold_up_nobody() {
+        let (mut datagrams, peer) = (Datagrams::new(UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap(), socket());
+        let together = datagrams.state.max_gso_segments();
+        let route = |last| Route { peer: peer.local_addr().unwrap(), local: Some([224, 0, 0, last].into()) };
+        let lost: u64 = [1, 2, 2, 2].map(|last| datagrams.push(route(last), &[7; 50])).iter().sum();
+        assert_eq!(lost + datagrams.flush(), 4);
+        assert_eq!(datagrams.state.max_gso_segments(), together);
     }
 }

@@ -23,7 +23,7 @@ pub use engine::{Dropped, Engine, Limits, Round};
 pub use error::ServiceError;
 pub use loaded::{Loaded, Source};
 pub use run::{Control, Service};
-pub use sessions::Peer;
+pub use sessions::{Peer, Route};
 
 use crate::{Address, Key};
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use slab::Slab;
 
@@ -17,8 +17,18 @@ use super::replay::Replay;
 pub enum Peer {
     /// A connection, by a number that is not used again.
     Stream(u64),
-    /// An address, at the socket of that number.
-    Datagram(u16, SocketAddr),
+    /// Two addresses, at the socket of that number.
+    Datagram(u16, Route),
+}
+
+/// Where datagrams come from and where they were sent to. A client takes answers only from where it has sent to, and a socket
+/// may stand for all addresses of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Route {
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The service's, if the system says it.
+    pub local: Option<IpAddr>,
 }
 
 #[derive(Debug)]

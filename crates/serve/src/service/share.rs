@@ -1,7 +1,8 @@
 //! Turns for peers that share a socket, as connections have them: a peer that sends much waits for itself and not for the others.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+
+use super::sessions::Route;
 
 /// Messages that are taken from a peer in one turn, about as many as from a connection.
 pub(super) const SHARE: usize = 178;
@@ -46,13 +47,13 @@ pub(super) enum Place {
 /// The shares of the peers of one socket.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    peers: HashMap<SocketAddr, Backlog>,
+    peers: HashMap<Route, Backlog>,
     waiting: usize,
 }
 
 impl Shares {
     /// Begins a turn: hands over what has waited, of each peer at most its share. Returns the messages.
-    pub(super) fn begin(&mut self, message: &mut Vec<u8>, mut take: impl FnMut(SocketAddr, &[u8])) -> usize {
+    pub(super) fn begin(&mut self, message: &mut Vec<u8>, mut take: impl FnMut(Route, &[u8])) -> usize {
         let mut count = 0;
         let waiting = &mut self.waiting;
         self.peers.retain(|&peer, backlog| {
@@ -73,7 +74,7 @@ impl Shares {
     }
 
     /// Counts a message of a peer, which is kept if it has to wait.
-    pub(super) fn place(&mut self, peer: SocketAddr, message: &[u8]) -> Place {
+    pub(super) fn place(&mut self, peer: Route, message: &[u8]) -> Place {
         let backlog = self.peers.entry(peer).or_default();
         if backlog.taken < SHARE && backlog.lengths.is_empty() {
             backlog.taken += 1;
@@ -101,15 +102,15 @@ mod tests {
     const FLOOD: u16 = 1;
     const QUIET: u16 = 2;
 
-    fn peer(port: u16) -> SocketAddr {
-        ([192, 0, 2, 1], port).into()
+    fn peer(port: u16) -> Route {
+        Route { peer: ([192, 0, 2, 1], port).into(), local: None }
     }
 
     /// The numbers that a turn takes of what these peers send, in order.
     fn turn(shares: &mut Shares, sent: &[(u16, u32)]) -> Vec<(u16, u32)> {
         let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
         let mut taken = Vec::new();
-        shares.begin(&mut Vec::new(), |peer, bytes| taken.push((peer.port(), number(bytes))));
+        shares.begin(&mut Vec::new(), |route, bytes| taken.push((route.peer.port(), number(bytes))));
         for &(port, value) in sent {
             // Of different lengths.
             let message = [&value.to_le_bytes()[..], &vec![7; value as usize % 5]].concat();
