@@ -1,6 +1,7 @@
 //! `astraead serve` as a process: signals, restarts, and what it says to wrong arguments.
 
 use std::collections::HashMap;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -160,6 +161,10 @@ fn each_mistake_is_one_line() {
         path.display().to_string()
     };
     let (garbage, key) = (file("garbage", "x"), file("key", "x"));
+    file("locked.lock", "somebody else's");
+    let (locked, datagrams) = (directory.0.join("locked"), directory.0.join("datagrams"));
+    let _datagrams = UnixDatagram::bind(&datagrams).unwrap();
+    let [locked, datagrams] = [locked, datagrams].map(|path| Address::Unix(path).to_string());
     let unix = directory.socket().to_string();
     let name = format!("astr{}", std::process::id());
     for (arguments, expected) in [
@@ -168,6 +173,8 @@ fn each_mistake_is_one_line() {
         (vec!["serve", "--listen", "udp:0.0.0.0:0"], "expected a key (--key)"),
         (vec!["serve", "--listen", "unix:/nonexistent/x.sock"], "No such file or directory"),
         (vec!["serve", "--listen", &unix, "--listen", &unix], "is given twice"),
+        (vec!["serve", "--listen", &locked], "locked.lock is no lock that a service has left behind"),
+        (vec!["serve", "--listen", &datagrams], "a socket of another type that is in use"),
         (vec!["serve", "--listen", &unix, "--policy", &garbage], "not a safetensors file"),
         (vec!["serve", "--listen", &unix, "--policy", "nothing"], "nothing: cannot be read"),
         (vec!["serve", "--listen", &unix, "--key", &key], "mode 644: others could read it"),

@@ -2,14 +2,20 @@
 
 mod common;
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use astraea_serve::wire::{Codec, Frame, Message, Reason, Refusal};
 use astraea_serve::{Address, Client, ClientError, Config, Key, Origin, Service};
 use common::{Directory, PATIENT, Running, ask, config, eventually, patient, policy, report};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+use nix::sys::stat::Mode;
 
 fn socket_path(address: &Address) -> &std::path::Path {
     let Address::Unix(path) = address else { panic!("a path") };
@@ -220,6 +226,14 @@ fn a_peer_that_floods_with_datagrams_holds_up_nobody() {
     service.stop().unwrap();
 }
 
+/// A file where the service's lock would be.
+fn lock_file(directory: &Directory, text: &str, mode: u32) -> PathBuf {
+    let path = directory.file("serve.sock.lock");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    path
+}
+
 #[test]
 fn one_service_for_one_socket() {
     let directory = Directory::new();
@@ -232,7 +246,7 @@ fn one_service_for_one_socket() {
     assert!(!directory.file("serve.sock").exists() && !directory.file("serve.sock.lock").exists(), "nothing is left");
     // What a service that was killed leaves behind is in nobody's way.
     drop(std::os::unix::net::UnixListener::bind(directory.file("serve.sock")).unwrap());
-    std::fs::write(directory.file("serve.sock.lock"), "").unwrap();
+    lock_file(&directory, "", 0o600);
     let service = Running::start(config(&directory));
     works(&directory.socket());
     service.stop().unwrap();
@@ -240,6 +254,63 @@ fn one_service_for_one_socket() {
     std::fs::write(directory.file("serve.sock"), "precious").unwrap();
     assert!(error(config(&directory)).contains("a file that is no socket"));
     assert_eq!(std::fs::read_to_string(directory.file("serve.sock")).unwrap(), "precious");
+}
+
+#[test]
+fn nobody_loses_a_socket_of_another_type() {
+    let directory = Directory::new();
+    let path = directory.file("serve.sock");
+    let error = || Service::bind(config(&directory)).map(drop).unwrap_err().to_string();
+    let expected = format!("{}: there is a socket of another type that is in use", directory.socket());
+    let datagrams = UnixDatagram::bind(&path).unwrap();
+    assert!(error().starts_with(&expected), "{}", error());
+    UnixDatagram::unbound().unwrap().send_to(b"still there", &path).unwrap();
+    assert_eq!(datagrams.recv(&mut [0; 20]).unwrap(), 11);
+    std::fs::remove_file(&path).unwrap();
+    let packets = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    bind(packets.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+    assert!(error().starts_with(&expected), "{}", error());
+    assert!(path.exists() && !directory.file("serve.sock.lock").exists());
+    // Nor has anybody that of a process that has ended, whatever its type was.
+    drop(packets);
+    let _service = Running::start(config(&directory));
+    works(&directory.socket());
+}
+
+#[test]
+fn nobody_waits_for_a_service_that_has_stopped() {
+    let directory = Directory::new();
+    let listener = std::os::unix::net::UnixListener::bind(directory.file("serve.sock")).unwrap();
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    // The first one waits to be accepted, the second one would wait for that.
+    for _ in 0..2 {
+        let error = Service::bind(config(&directory)).map(drop).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: another service listens there", directory.socket()));
+    }
+}
+
+#[test]
+fn a_lock_of_somebody_else_stays_as_it_is() {
+    let directory = Directory::new();
+    let error = || Service::bind(config(&directory)).map(drop).unwrap_err().to_string();
+    let expected = format!("{}: {} is no lock", directory.socket(), directory.file("serve.sock.lock").display());
+    for (text, mode) in [("[[package]]", 0o600), ("[[package]]", 0o644), ("", 0o644)] {
+        let path = lock_file(&directory, text, mode);
+        assert!(error().starts_with(&expected), "{}", error());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        std::fs::remove_file(path).unwrap();
+    }
+    let path = directory.file("serve.sock.lock");
+    nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
+    let reader = std::fs::File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&path).unwrap();
+    assert!(error().starts_with(&expected), "{}", error());
+    drop(reader);
+    assert!(error().starts_with(&expected), "nobody reads it: {}", error());
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+    assert!(error().starts_with(&expected), "{}", error());
+    assert!(!directory.file("serve.sock").exists() && !directory.file("elsewhere").exists());
 }
 
 #[test]

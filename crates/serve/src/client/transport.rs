@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -34,16 +35,10 @@ pub(super) struct Transport {
 impl Transport {
     pub(super) fn connect(address: &Address) -> io::Result<Self> {
         let socket = match address {
-            Address::Unix(path) => {
-                // Blocking, it would wait for as long as a service that has stopped accepts nobody.
-                let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-                let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-                connect(stream.as_raw_fd(), &UnixAddr::new(path)?).map_err(|error| match error {
-                    Errno::EAGAIN => io::Error::new(ErrorKind::WouldBlock, "it accepts no connection"),
-                    other => other.into(),
-                })?;
-                Socket::Stream(stream.into())
-            }
+            Address::Unix(path) => Socket::Stream(stream(path).map_err(|error| match error {
+                Errno::EAGAIN => io::Error::new(ErrorKind::WouldBlock, "it accepts no connection"),
+                other => other.into(),
+            })?),
             Address::Udp(address) => {
                 let any = match address {
                     SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -139,6 +134,14 @@ impl AsFd for Transport {
             Socket::Datagram(socket) => socket.as_fd(),
         }
     }
+}
+
+/// A connection to a socket in the file system. Blocking, it would wait for as long as a service that has stopped accepts nobody.
+pub(crate) fn stream(path: &Path) -> Result<UnixStream, Errno> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(stream.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(stream.into())
 }
 
 /// Hands over each whole message at the front of a stream. Returns how many bytes they are.

@@ -22,6 +22,8 @@ pub enum ServiceError {
     Taken(Address),
     #[error("{0}: there is a file that is no socket")]
     NoSocket(Address),
+    #[error("{0}: there is a socket of another type that is in use, expected a path of the service's own")]
+    OtherSocket(Address),
     #[error("{address}: {reason}")]
     Listen { address: Address, reason: String },
     #[error("metrics on {address}: {reason}")]

@@ -1,19 +1,23 @@
 //! Listening sockets: made, handed over by systemd, or found stale.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt as _, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use nix::sys::socket::{AddressFamily, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
+use nix::unistd::geteuid;
 
 use super::datagrams::Datagrams;
 use super::error::ServiceError;
 use crate::Address;
 use crate::auth::plain;
+use crate::client::transport::stream;
 
 /// A socket that peers send to.
 #[derive(Debug)]
@@ -41,15 +45,19 @@ struct Lock {
 }
 
 impl Lock {
-    /// `None` if another service holds it.
+    /// `None` if another service holds it. What else lies there stays as it is.
     fn take(path: PathBuf) -> io::Result<Option<Self>> {
         loop {
             let mut options = OpenOptions::new();
-            // Its own alone: who may open it could hold it, and a link that lies there leads elsewhere.
-            options.create(true).truncate(false).write(true).mode(0o600).custom_flags(nix::libc::O_NOFOLLOW);
-            let file = options.open(&path)?;
-            // One that was left behind may be open to others.
-            file.set_permissions(Permissions::from_mode(0o600))?;
+            // Its own alone: who may open it could hold it. A link that lies there leads elsewhere, a FIFO waits for a reader.
+            options.create(true).truncate(false).write(true).mode(0o600).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+            let file = options.open(&path);
+            let found = file.as_ref().map_or_else(|_| fs::symlink_metadata(&path), File::metadata);
+            if found.is_ok_and(|found| !is_lock(&found)) {
+                let what = "is no lock that a service has left behind, expected none or an empty file that its user alone can open";
+                return Err(io::Error::other(format!("{} {what}", path.display())));
+            }
+            let file = file?;
             if file.try_lock().is_err() {
                 return Ok(None);
             }
@@ -67,6 +75,11 @@ impl Drop for Lock {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether a file looks as a lock does, and not like somebody else's.
+fn is_lock(found: &Metadata) -> bool {
+    found.is_file() && found.len() == 0 && found.uid() == geteuid().as_raw() && found.mode() & 0o7077 == 0
 }
 
 /// Whether a path leads to an open file.
@@ -110,8 +123,13 @@ impl Listener {
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(error) => return Err(failed(error)),
                     Ok(found) if !found.file_type().is_socket() => return Err(ServiceError::NoSocket(address.clone())),
-                    Ok(_) if UnixStream::connect(path).is_ok() => return Err(ServiceError::Taken(address.clone())),
-                    Ok(_) => fs::remove_file(path).map_err(failed)?,
+                    Ok(_) => match stream(path) {
+                        // No other error says that nobody has it any more.
+                        Err(Errno::ECONNREFUSED) => fs::remove_file(path).map_err(failed)?,
+                        Ok(_) | Err(Errno::EAGAIN) => return Err(ServiceError::Taken(address.clone())),
+                        Err(Errno::EPROTOTYPE) => return Err(ServiceError::OtherSocket(address.clone())),
+                        Err(error) => return Err(failed(error.into())),
+                    },
                 }
                 let (listener, inode) = named(path, mode).map_err(failed)?;
                 Ok(Self::Unix(listener, Some(Place { path: path.clone(), mode, inode, lock })))
@@ -164,7 +182,7 @@ impl Listener {
         let Self::Unix(listener, Some(place)) = self else { return Ok(()) };
         let (fresh, inode) = named(&place.path, place.mode)?;
         if fs::metadata(&place.lock.path).is_err()
-            && let Some(lock) = Lock::take(place.lock.path.clone())?
+            && let Ok(Some(lock)) = Lock::take(place.lock.path.clone())
         {
             place.lock = lock;
         }
