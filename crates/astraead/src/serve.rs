@@ -103,10 +103,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Log::Text => logs.with_target(false).init(),
         Log::Json => logs.json().flatten_event(true).init(),
     }
+    // It may come through a pipe. Signals end the wait for it, as they are not held back yet.
+    let loaded = config.policy.load()?;
     // Before any thread begins, so that the one below is the only one that gets them.
     let signals = SigSet::from_iter([Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT]);
     signals.thread_block()?;
-    let (service, control) = Service::bind(config)?;
+    let (service, control) = Service::bind_with(config, loaded)?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || obey(signals, &control))?;
     service.run()?;
     Ok(ExitCode::SUCCESS)

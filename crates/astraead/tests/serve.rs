@@ -1,15 +1,21 @@
 //! `astraead serve` as a process: signals, restarts, and what it says to wrong arguments.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use astraea_policy::Signals;
 use astraea_serve::{Address, Client, Decision, Origin, Report};
+use nix::libc::O_NONBLOCK;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_astraead");
 
@@ -62,6 +68,18 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// What is there sooner or later.
+fn eventually<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENT, "never");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -150,6 +168,42 @@ fn signals_reload_and_stop() {
     assert_eq!(messages, ["listening", "serving", "serving", "stopping: no new connections", "stopped"]);
     assert_eq!(events[1]["form"], "guided");
     assert!(!Path::new(&directory.0.join("serve.sock")).exists());
+}
+
+#[test]
+fn signals_end_the_wait_for_a_policy() {
+    let directory = Directory::new("pipe");
+    let pipe = directory.0.join("policy");
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--listen", &directory.socket().to_string(), "--policy"]).arg(&pipe);
+    let mut server = Server(command.stderr(Stdio::null()).spawn().unwrap());
+    // A pipe can be opened in this way once somebody reads it.
+    let _silent = eventually(|| File::options().write(true).custom_flags(O_NONBLOCK).open(&pipe).ok());
+    server.signal(Signal::SIGTERM);
+    let status = eventually(|| server.0.try_wait().unwrap());
+    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
+}
+
+#[test]
+fn a_policy_may_come_through_a_pipe_once() {
+    let directory = Directory::new("stdin");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--listen", &directory.socket().to_string(), "--policy", "/dev/stdin"]);
+    let mut server = Server(command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let policy = astraea_policy::schemes::policy("astraea").unwrap();
+    let mut pipe = server.0.stdin.take().unwrap();
+    pipe.write_all(&policy.to_bytes()).unwrap();
+    drop(pipe);
+    let mut client = Client::connect(directory.socket(), None, PATIENT, PATIENT).unwrap();
+    assert!(matches!(client.decide(1, &report(1, 1)).origin, Origin::Service(_)));
+    server.signal(Signal::SIGHUP);
+    assert!(matches!(client.decide(1, &report(1, 2)).origin, Origin::Service(_)));
+    server.signal(Signal::SIGTERM);
+    let output = server.end();
+    assert!(output.status.success(), "{output:?}");
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(log.contains("/dev/stdin: cannot be read: expected a regular file"), "{log}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Authentication of messages by a key that both ends share: HMAC-SHA256 (RFC 2104), cut to 128 bits.
 
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
+use nix::libc::O_NONBLOCK;
 use sha2::Sha256;
 
 /// Bytes of a tag.
@@ -48,14 +49,18 @@ impl Key {
     /// Reads a key from a file that only its owner can read.
     ///
     /// # Errors
-    /// A file that cannot be read, that others can read, or that holds something else.
+    /// A file that cannot be read or is no regular one, that others can read, or that holds something else.
     pub fn load(path: &Path) -> Result<Self, KeyError> {
         let name = path.display().to_string();
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| {
-            let mode = file.metadata()?.permissions().mode() & 0o777;
+        // A FIFO would be waited for.
+        let read = File::options().read(true).custom_flags(O_NONBLOCK).open(path).and_then(|file| {
+            let found = file.metadata()?;
+            if !found.is_file() {
+                return Err(io::Error::other("expected a regular file"));
+            }
             file.take(4096).read_to_string(&mut text)?;
-            Ok(mode)
+            Ok(found.permissions().mode() & 0o777)
         });
         let mode = read.map_err(|error| KeyError::Read { path: name.clone(), reason: plain(&error) })?;
         if mode & 0o077 != 0 {
@@ -97,6 +102,8 @@ pub(crate) fn plain(error: &std::io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -125,6 +132,15 @@ mod tests {
         assert!(matches!(load(&digits, 0o640), Err(KeyError::Mode { mode: 0o640, .. })));
         assert!(matches!(load("secret", 0o600), Err(KeyError::Form { .. })));
         assert!(matches!(load(&"é".repeat(32), 0o600), Err(KeyError::Form { .. })));
+        let pipe = directory.join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let expected = format!("key {}: cannot be read: expected a regular file", pipe.display());
+        // With more in it than is read, so that whoever reads it need not wait, and without.
+        let mut full = File::options().read(true).write(true).open(&pipe).unwrap();
+        full.write_all(format!("{digits:5000}").as_bytes()).unwrap();
+        assert_eq!(Key::load(&pipe).unwrap_err().to_string(), expected);
+        drop(full);
+        assert_eq!(Key::load(&pipe).unwrap_err().to_string(), expected);
         std::fs::remove_dir_all(&directory).unwrap();
         assert!(matches!(Key::load(&path), Err(KeyError::Read { .. })));
     }

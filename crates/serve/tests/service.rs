@@ -352,6 +352,13 @@ fn a_policy_is_replaced_as_a_whole_or_not_at_all() {
         eventually("a refusal", || service.metric(refused) == count);
         assert_eq!(version(&mut client), first, "the old one stays");
     }
+    std::fs::remove_file(&file).unwrap();
+    nix::unistd::mkfifo(&file, Mode::S_IRWXU).unwrap();
+    let silent = std::fs::File::options().read(true).write(true).open(&file).unwrap();
+    service.control.reload();
+    eventually("a refusal", || service.metric(refused) == 4.0);
+    assert_eq!(version(&mut client), first, "nobody waits for what the pipe will say");
+    drop(silent);
     policy(2).save(&file).unwrap();
     service.control.reload();
     eventually("another policy", || version(&mut client) != first);

@@ -1,8 +1,8 @@
 //! The policy that is served, and where it comes from.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use crate::version;
 use astraea_policy::{Policy, PolicyError, schemes};
@@ -33,6 +33,20 @@ impl Source {
         match self {
             Self::Shipped(policy, _) => Ok(Loaded::new(policy.clone())),
             Self::File(path) => Policy::load(path).map(|policy| Loaded::new(Arc::new(policy))),
+        }
+    }
+
+    /// Reads the policy again, which may not wait for anybody: meanwhile nobody gets an answer.
+    ///
+    /// # Errors
+    /// Those of [`Policy::load`], and a path that leads to no regular file.
+    pub fn reload(&self) -> Result<Loaded, PolicyError> {
+        match self {
+            Self::File(path) if fs::metadata(path).is_ok_and(|found| !found.is_file()) => {
+                let reason = Box::new(PolicyError::Read("expected a regular file".to_owned()));
+                Err(PolicyError::At { path: path.display().to_string(), reason })
+            }
+            _ => self.load(),
         }
     }
 }

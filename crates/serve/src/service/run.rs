@@ -16,6 +16,7 @@ use super::engine::{Dropped, Engine};
 use super::error::ServiceError;
 use super::gather::Gather;
 use super::listen::Listener;
+use super::loaded::Loaded;
 use super::metrics::{self, Metrics};
 use super::seldom::OneASecond;
 use super::sessions::Peer;
@@ -91,6 +92,14 @@ impl Service {
     /// Whatever is wrong, before anything is served.
     pub fn bind(config: Config) -> Result<(Self, Control), ServiceError> {
         let loaded = config.policy.load()?;
+        Self::bind_with(config, loaded)
+    }
+
+    /// Binds every address, with the policy as it was loaded before.
+    ///
+    /// # Errors
+    /// Whatever else is wrong, before anything is served.
+    pub fn bind_with(config: Config, loaded: Loaded) -> Result<(Self, Control), ServiceError> {
         let handed_over = Listener::handed_over()?;
         if config.listen.is_empty() && handed_over.is_empty() {
             return Err(ServiceError::Nowhere);
@@ -264,7 +273,7 @@ impl Service {
 
     fn reload(&mut self) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Reloading]);
-        let loaded = self.config.policy.load().map_err(|error| error.to_string());
+        let loaded = self.config.policy.reload().map_err(|error| error.to_string());
         match loaded.and_then(|loaded| self.engine.replace(loaded)) {
             Ok(()) => {
                 self.metrics.reload("done");
