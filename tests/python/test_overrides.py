@@ -67,6 +67,78 @@ def test_one_capacity_replaces_another() -> None:
     assert link.schedule == [(0, 2e7)]
 
 
+STEPS = 'link.b.schedule=[["0s", "20Mbps"], ["500ms", "2Mbps"]]'
+
+ONE_LINK = """
+[link.b]
+rate = "10Mbps"
+[[flow]]
+duration = "1s"
+path = ["b"]
+"""
+
+
+def one_link(directory: Path, *settings: str, more: str = "", capacity: str = 'rate = "10Mbps"') -> document.Document:
+    (directory / "one.toml").write_text(ONE_LINK.replace('rate = "10Mbps"', capacity) + more)
+    return document.load(str(directory / "one.toml"), settings)
+
+
+def test_a_schedule_keeps_its_period(tmp_path: Path) -> None:
+    written = 'schedule = [["0s", "1Mbps"]]\nperiod = "1s"'
+    for settings, capacity in (
+        ([STEPS], written),
+        (["link.b.period=1s", STEPS], 'rate = "10Mbps"'),
+        ([STEPS, "link.b.period=1s"], 'rate = "10Mbps"'),
+    ):
+        link = one_link(tmp_path, *settings, capacity=capacity).validate().link["b"]
+        assert (link.schedule, link.period) == ([(0, 2e7), (500_000_000, 2e6)], 10**9)
+    swept = """[[sweep]]\nvary."link.b.schedule" = [[["0s", "20Mbps"]]]"""
+    assert points(one_link(tmp_path, capacity=written, more=swept))[0].scenario.link["b"].period == 10**9
+
+
+def test_a_period_goes_with_its_schedule(tmp_path: Path) -> None:
+    capacity = 'schedule = [["0s", "1Mbps"]]\nperiod = "1s"'
+    assert one_link(tmp_path, "link.b.rate=5Mbps", capacity=capacity).validate().link["b"].period is None
+    [_, alternating, _] = points(document.load("dynamic-link", ["link.bottleneck.rate=5Mbps"]))
+    assert alternating.values == {"duration": "25s"}
+
+
+@pytest.mark.parametrize(
+    ("swept", "setting", "left"),
+    [
+        ('"link.b.queue" = ["codel", "red"]', "link.b.queue.kind=pie", False),
+        ('"link.b.queue.kind" = ["codel", "pie"]', "link.b.queue=pie", False),
+        ('"link.b.queue.target" = ["5ms", "9ms"]', "link.b.queue=pie", True),
+        ('"link.b.queue.target" = ["5ms", "9ms"]', "link.b.queue={kind = 'pie'}", True),
+        ('"link.b.queue.target" = ["5ms", "9ms"]', "link.b={rate = '1Mbps', queue = {kind = 'pie'}}", True),
+        ('"link.b.queue.target" = ["5ms", "9ms"]', "link.b.queue={kind = 'pie', target = '2ms'}", False),
+        ('"flow.start" = ["0s", "100ms"]', "flow.start.at=50ms", False),
+        ('"flow.start" = ["0s", "100ms"]', "flow.start.every=300ms", False),
+        ('"flow.start.at" = ["0s", "100ms"]', "flow.start=50ms", False),
+        ('"flow.start.at" = ["0s", "100ms"]', "flow.start.every=300ms", True),
+        ('"flow.start.at" = ["0s", "100ms"]', "flow=[{path = ['b'], duration = '1s', start = '50ms'}]", False),
+        ('"flow.source" = ["bulk"]', "flow.source.kind=bulk", False),
+        ('"link.b.rate" = ["1Mbps", "2Mbps"]', "link.b={rate = '3Mbps'}", False),
+        ('"link.b.rate" = ["1Mbps", "2Mbps"]', STEPS, False),
+    ],
+)
+def test_a_set_key_leaves_the_sweep_of_its_table(tmp_path: Path, swept: str, setting: str, left: bool) -> None:
+    """However the two are written: what was set holds at every point."""
+    found = points(one_link(tmp_path, setting, more=f"[[sweep]]\nvary.{swept}"))
+    assert [bool(point.values) for point in found] == ([True, True] if left else [False])
+    assert setting in found[0].scenario.title
+    set_alone = one_link(tmp_path, setting).validate()
+    if not left:
+        assert found[0].scenario.model_copy(update={"title": ""}) == set_alone.model_copy(update={"title": ""})
+
+
+def test_what_is_swept_of_a_value_goes_with_it(tmp_path: Path) -> None:
+    drawn = 'rate = { low = "1Mbps", high = "9Mbps", every = "1s" }'
+    swept = '[[sweep]]\nvary."link.b.rate.low" = ["2Mbps", "3Mbps"]'
+    for setting in ("link.b.rate=5Mbps", STEPS):
+        assert len(points(one_link(tmp_path, setting, more=swept, capacity=drawn))) == 1
+
+
 def test_a_set_key_leaves_the_sweep() -> None:
     swept = points(document.load("diverse"))
     assert len(swept) == 5 * 5 * 7

@@ -65,8 +65,10 @@ seed: trial k has the seed `--seed` + k, for every scheme and every point of a s
 `--set KEY=VALUE` sets any key, with dots: `--set link.bottleneck.rate=50Mbps --set flow.0.start.every=20s`. Groups of
 flows go by their index or their `name` (`flow.competitors.count`); with a single group it may be left out
 (`flow.count`). The value is TOML, or text where it is not. Setting one of `rate`, `schedule` and `trace` takes the
-place of the others, and a key that is set is no longer swept. `--trace FILE` sets the trace of the link called
-`bottleneck`, or of the only link.
+place of the others, and of a `period` unless it is `schedule`. A key that is set is no longer swept, nor is a table
+that it is in: `flow.0.start.every=1s` and `flow.0.start=1s` both end a sweep over `flow.0.start`. `--trace FILE` sets
+the trace of the link called `bottleneck`, or of the only link. Files named on the command line are relative to the
+current directory, those in a scenario to its file.
 
 ## Topology
 

@@ -31,23 +31,25 @@ class Document:
     path: Path
     raw: dict[str, Any]
     changed: dict[str, str] = field(default_factory=dict)
-    """Keys set on the command line, and the option that set them."""
+    """Keys set on the command line, each key of a table too, and the option that set them."""
 
     def change(self, key: str, value: Any, option: str = "--set") -> None:
-        """Set one key; a sweep over the same key is dropped."""
+        """Set one key; a sweep that would set it anew is dropped."""
         try:
             walked = overrides.set_key(self.raw, key, value)
         except UserError as error:
             raise UserError(f"{option} {error}") from None
-        self.changed[walked] = option
-        self._drop_from_sweeps(overrides.replaced_by(walked))
+        keys = overrides.keys_of(walked, value)
+        self.changed |= dict.fromkeys((walked, *sorted(keys)), option)
+        self._drop_from_sweeps(set().union(*map(overrides.replaced_by, keys)))
 
     def _drop_from_sweeps(self, keys: set[str]) -> None:
+        """Stop sweeping `keys`, the tables that they are part of, and what was in them."""
         sweeps = self.raw.get("sweep")
         for sweep in sweeps if isinstance(sweeps, list) else []:
             vary = sweep.get("vary") if isinstance(sweep, dict) else None
             if isinstance(vary, dict):
-                sweep["vary"] = {key: vary[key] for key in vary if self._walked(key) not in keys}
+                sweep["vary"] = {key: vary[key] for key in vary if not overrides.overlaps(self._walked(key), keys)}
         if isinstance(sweeps, list):
             self.raw["sweep"] = [sweep for sweep in sweeps if not (isinstance(sweep, dict) and sweep.get("vary") == {})]
 

@@ -25,12 +25,32 @@ def parse(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
 
 
+def keys_of(key: str, value: Any) -> set[str]:
+    """The single keys that are set when `key` gets `value`: those of a table, and of text that stands for one."""
+    if isinstance(value, dict) and value:
+        return set().union(*(keys_of(f"{key}.{name}", part) for name, part in value.items()))
+    if isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        return set().union(*(keys_of(f"{key}.{index}", part) for index, part in enumerate(value)))
+    name = _SHORTHANDS.get(key.rpartition(".")[2])
+    return {f"{key}.{name}" if name and key.count(".") == 2 else key}
+
+
 def replaced_by(key: str) -> set[str]:
     """The keys that lose their effect when `key` is set: itself, and a link's other capacities."""
     head, _, last = key.rpartition(".")
     if head.startswith("link.") and head.count(".") == 1 and last in _CAPACITIES:
-        return {f"{head}.{name}" for name in _CAPACITIES}
+        return {key, *(f"{head}.{name}" for name in _replaced(last))}
     return {key}
+
+
+def overlaps(swept: str, keys: set[str]) -> bool:
+    """Whether a sweep over `swept` changes one of `keys`, or a table that it is in, or something in it."""
+    return any(f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}.") for key in keys)
+
+
+def _replaced(capacity: str) -> tuple[str, ...]:
+    """Keys of a link that go when it gets a capacity. A period belongs to the schedule."""
+    return _CAPACITIES if capacity == "schedule" else (*_CAPACITIES, "period")
 
 
 def set_key(raw: dict[str, Any], key: str, value: Any) -> str:
@@ -56,7 +76,7 @@ def set_key(raw: dict[str, Any], key: str, value: Any) -> str:
     if not isinstance(node, dict):
         raise UserError(f"{key}: {'.'.join(walked)} is not a table")
     if walked[:1] == ["link"] and len(walked) == 2 and parts[0] in _CAPACITIES:
-        for name in (*_CAPACITIES, "period"):
+        for name in _replaced(parts[0]):
             node.pop(name, None)
     node[parts[0]] = value
     return ".".join([*walked, parts[0]])
