@@ -44,7 +44,7 @@ def measure(setting: Setting, cc: str, clock_error: float = 0.0) -> Measured:
 def simulated(setting: Setting, cc: str, clock_error: float = 0.0) -> tuple[Resolved, dict[str, Any]]:
     """Run one trial: what was run, and what the simulator says."""
     scenario = Document(setting.group, Path(f"{setting.group}.toml"), setting.raw).validate()
-    fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc is not None}
+    fixed = {group: registry.scheme(flow.cc) for group, flow in enumerate(scenario.flow) if flow.cc is not None}
     trial = resolve(scenario, registry.scheme(cc), fixed, setting.seed, {})
     if clock_error:
         _set_clocks(trial, clock_error)

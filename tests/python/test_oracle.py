@@ -12,7 +12,7 @@ from astraea.scenario.resolve import resolve
 
 def told(name: str, *settings: str, scheme: str = "fast-oracle") -> list[float]:
     scenario = points(document.load(name, settings))[0].scenario
-    fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc}
+    fixed = {group: registry.scheme(flow.cc) for group, flow in enumerate(scenario.flow) if flow.cc}
     flows = resolve(scenario, registry.scheme(scheme), fixed, 1, {}).config["flows"]
     return [flow["scheme"]["params"].get("base_rtt", 0.0) for flow in flows]
 
@@ -33,7 +33,7 @@ def test_what_is_given_stays() -> None:
 @pytest.mark.parametrize("name", ["three-flows", "multi-bottleneck", "rtt-fairness"])
 def test_no_packet_is_faster_and_one_is_as_fast(name: str) -> None:
     scenario = points(document.load(name, []))[0].scenario
-    fixed = {flow.cc: registry.scheme(flow.cc) for flow in scenario.flow if flow.cc}
+    fixed = {group: registry.scheme(flow.cc) for group, flow in enumerate(scenario.flow) if flow.cc}
     trial = resolve(scenario, registry.scheme("fast-oracle"), fixed, 1, {})
     alone = trial.config["flows"][0] | {"start_ns": 0, "stop_ns": None}
     trial.config.update(flows=[alone], duration_ns=10**9)

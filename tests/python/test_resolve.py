@@ -18,7 +18,7 @@ def resolved(
     name: str, *settings: str, seed: int = 1, point: int = 0, traces: dict[str, TraceFile] | None = None
 ) -> Resolved:
     scenario = points(document.load(name, settings))[point].scenario
-    return resolve(scenario, CUBIC, {"cubic": CUBIC}, seed, traces or {})
+    return resolve(scenario, CUBIC, dict.fromkeys(range(len(scenario.flow)), CUBIC), seed, traces or {})
 
 
 def limit(*settings: str, **traces: TraceFile) -> Any:

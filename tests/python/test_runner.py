@@ -212,3 +212,40 @@ def test_a_burst_of_four_packets_waits_for_itself(tmp_path: Path, burst: str, me
     (trial,) = results.build(laid, runner.run(laid, jobs=1), [])["trials"]
     found = trial["metrics"]
     assert (found["queue_delay_ms"], found["queue_delay_p95_ms"]) == pytest.approx((mean, p95), abs=0.005)
+
+
+TWO_LINKS = """
+[link.a]
+trace = "t.trace"
+[link.b]
+rate = "5Mbps"
+[[flow]]
+name = "first"
+duration = "1s"
+path = ["a", "b"]
+cc = "C.py:C"
+[[flow]]
+name = "second"
+duration = "1s"
+path = ["b"]
+cc = "cubic"
+"""
+CONTROLLER = "class C:\n    def decide(self, stats):\n        return {window}\n"
+
+
+def test_files_of_one_name_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed is relative to where it is typed, what is written to the scenario's file."""
+    for directory, period in ((tmp_path, 5), (tmp_path / "sub", 1)):
+        directory.mkdir(exist_ok=True)
+        (directory / "t.trace").write_text("".join(f"{ms}\n" for ms in range(period, 101, period)))
+        (directory / "C.py").write_text(CONTROLLER.format(window=period))
+    (tmp_path / "sub" / "two.toml").write_text(TWO_LINKS)
+    monkeypatch.chdir(tmp_path)
+    for link in ("link.b.trace=t.trace", "link.b={trace = 't.trace'}"):
+        laid = runner.plan(
+            document.load("sub/two.toml", [link, "flow.second.cc=C.py:C"]), [], seed=1, directory=tmp_path
+        )
+        trial = laid.resolve(laid.keys[0])
+        assert [link["rate"] for link in trial.config["links"]] == [{"trace": "sub/t.trace"}, {"trace": "t.trace"}]
+        assert [flow.scheme.factory().decide(None) for flow in trial.flows if flow.scheme.factory] == [1, 5]
+        assert laid.keys[0].cc == "C.py:C"

@@ -39,7 +39,7 @@ class Plan:
     seed: int
     backend: Backend
     _schemes: dict[str, SchemeSpec]
-    _fixed: dict[str, SchemeSpec]
+    _fixed: dict[tuple[int, str], SchemeSpec]
     _traces: TraceStore
 
     def resolve(self, key: TrialKey) -> Resolved:
@@ -48,7 +48,10 @@ class Plan:
         where = f"{self.document.path.name}: {f'sweep {key.point.label}: ' if key.point.label else ''}"
         try:
             traces = self._traces.of(scenario)
-            return resolve(scenario, self._schemes.get(key.cc), self._fixed, self.seed + key.repeat, traces)
+            fixed = {
+                group: self._fixed[group, flow.cc] for group, flow in enumerate(scenario.flow) if flow.cc is not None
+            }
+            return resolve(scenario, self._schemes.get(key.cc), fixed, self.seed + key.repeat, traces)
         except UserError as error:
             raise UserError(f"{where}{error}") from None
 
@@ -81,7 +84,7 @@ def plan(
     if all(flow.cc is not None for point in spread for flow in point.scenario.flow):
         if cc:
             raise UserError(f"{document.path.name}: fixes the scheme of every flow; --cc has nothing to set")
-        labels, schemes = ["+".join(fixed)], {}
+        labels, schemes = ["+".join(dict.fromkeys(text for _, text in fixed))], {}
     else:
         labels = list(cc) or ["cubic"]
         schemes = {label: registry.scheme(label) for label in labels}
@@ -100,19 +103,22 @@ def plan(
     return laid
 
 
-def _fixed(document: Document, spread: Sequence[Point]) -> dict[str, SchemeSpec]:
-    """The schemes that the scenario itself names, by the text in `cc`; Python files lie beside the scenario."""
-    found: dict[str, SchemeSpec] = {}
+def _fixed(document: Document, spread: Sequence[Point]) -> dict[tuple[int, str], SchemeSpec]:
+    """The schemes that the scenario itself names, by group and the text in `cc`; files lie beside the scenario.
+
+    One text may be two files: what is typed for one group lies in the current directory.
+    """
+    found: dict[tuple[int, str], SchemeSpec] = {}
     for point in spread:
         for group, flow in enumerate(point.scenario.flow):
-            if flow.cc is None or flow.cc in found:
+            if flow.cc is None or (group, flow.cc) in found:
                 continue
             key = f"flow.{group}.cc"
-            typed = key in document.changed
             try:
-                found[flow.cc] = registry.scheme(flow.cc, Path() if typed else document.path.parent)
+                found[group, flow.cc] = registry.scheme(flow.cc, document.base(key))
             except UserError as error:
-                where = f"{document.changed[key]} {key}" if typed else f"{document.path.name}: {key}"
+                option = document.changed.get(key)
+                where = f"{option} {key}" if option else f"{document.path.name}: {key}"
                 raise UserError(f"{where}: {error}") from None
     return found
 

@@ -43,6 +43,10 @@ class Document:
         self.changed |= dict.fromkeys((walked, *sorted(keys)), option)
         self._drop_from_sweeps(set().union(*map(overrides.replaced_by, keys)))
 
+    def base(self, key: str) -> Path:
+        """Where a relative file in `key` starts: what is typed on the command line, where it is typed."""
+        return Path() if key in self.changed else self.path.parent
+
     def _drop_from_sweeps(self, keys: set[str]) -> None:
         """Stop sweeping `keys`, the tables that they are part of, and what was in them."""
         sweeps = self.raw.get("sweep")

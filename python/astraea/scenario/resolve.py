@@ -82,14 +82,14 @@ class Resolved:
 def resolve(
     scenario: Scenario,
     scheme: SchemeSpec | None,
-    fixed: Mapping[str, SchemeSpec],
+    fixed: Mapping[int, SchemeSpec],
     seed: int,
     traces: Mapping[str, TraceFile],
 ) -> Resolved:
     """Work out one trial.
 
     `scheme` is that of the flows under test, `fixed` has the schemes that the scenario itself names, by the
-    text in `cc`, and `traces` the files of trace-driven links by the link's name. Raises `UserError` for
+    number of the group, and `traces` the files of trace-driven links by the link's name. Raises `UserError` for
     flows that would never start and for a scenario without an end.
     """
     links = list(scenario.link)
@@ -102,7 +102,7 @@ def resolve(
     plans: list[FlowPlan] = []
     flows: list[dict[str, Any]] = []
     for group, flow in enumerate(scenario.flow):
-        spec = scheme if flow.cc is None else fixed[flow.cc]
+        spec = scheme if flow.cc is None else fixed[group]
         assert spec is not None, "the runner gives a scheme when a flow needs one"
         for index, start in enumerate(starts[group]):
             if start >= end:

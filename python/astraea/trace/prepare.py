@@ -20,7 +20,7 @@ class TraceStore:
     def __init__(self, document: Document, directory: Path) -> None:
         self._document = document
         self._directory = directory
-        self._known: dict[str | GeneratedTrace, TraceFile] = {}
+        self._known: dict[Path | GeneratedTrace, TraceFile] = {}
 
     def of(self, scenario: Scenario) -> dict[str, TraceFile]:
         """The trace of every trace-driven link, by the link's name. Raises `UserError` for a bad file."""
@@ -28,22 +28,23 @@ class TraceStore:
         for name, link in scenario.link.items():
             if link.trace is None:
                 continue
-            if link.trace not in self._known:
-                self._known[link.trace] = self._prepare(link.trace, f"link.{name}.trace")
-            found[name] = self._known[link.trace]
+            key = f"link.{name}.trace"
+            trace = link.trace if isinstance(link.trace, GeneratedTrace) else self._document.base(key) / link.trace
+            if trace not in self._known:
+                self._known[trace] = self._prepare(trace, key, link.trace)
+            found[name] = self._known[trace]
         return found
 
-    def _prepare(self, trace: str | GeneratedTrace, key: str) -> TraceFile:
+    def _prepare(self, trace: Path | GeneratedTrace, key: str, written: str | GeneratedTrace) -> TraceFile:
         if isinstance(trace, GeneratedTrace):
             path = self._directory / f"generated-{len(self._known)}.trace"
             path.write_text(files.mahimahi(generate(trace).tolist()), encoding="ascii")
         else:
-            # What is typed on the command line is relative to where it is typed.
-            option = self._document.changed.get(key)
-            path = self._document.path.parent / trace if option is None else Path(trace)
+            path = trace
             if not path.is_file():
-                given = f"{self._document.path.name}: {key}: {trace}" if option is None else f"{option} {trace}"
-                raise UserError(f"{f'--set {key}={trace}' if option == '--set' else given}: no such trace file")
+                option = self._document.changed.get(key)
+                given = f"{self._document.path.name}: {key}: {written}" if option is None else f"{option} {written}"
+                raise UserError(f"{f'--set {key}={written}' if option == '--set' else given}: no such trace file")
         if files.format_of(path) != "mahimahi":
             raise UserError(f"{path}: expected a Mahimahi file; `astraea trace convert` makes one")
         return TraceFile(str(path), mean_rate(files.read(path)))
