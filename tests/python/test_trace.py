@@ -76,10 +76,52 @@ def test_rates_survive_conversion(mbps: list[int]) -> None:
     assert files.rate_steps(files.opportunities(steps) * MS, 1.0) == steps
 
 
+@pytest.mark.parametrize("rows", [2, 3, 7, 19, 29, 58, 113, 1999, 2000])
+def test_rows_of_100_ms_have_their_length(rows: int) -> None:
+    for times in ([row * 0.1 for row in range(rows)], [row / 10 for row in range(rows)]):
+        made = files.opportunities([(time, 1.2e6) for time in times])
+        assert made.tolist() == list(range(10, rows * 100 + 1, 10))
+
+
+@pytest.mark.parametrize("duration", [1, 2007, 2009, 8028, 16056])
+def test_generated_traces_have_their_length(duration: int) -> None:
+    assert generate(model(duration=f"{duration}ms"))[-1] == duration
+
+
+def test_the_last_two_windows_share_what_is_left() -> None:
+    """A file says how long a trace is by its last two rows."""
+    even = np.arange(10, 1951, 10) * MS
+    for length, times in (
+        (50, [0, 0.025]),
+        (100, [0, 0.05]),
+        (190, [0, 0.095]),
+        (200, [0, 0.1]),
+        (250, [0, 0.1, 0.175]),
+        (300, [0, 0.1, 0.2]),
+        (1950, [*(row / 10 for row in range(19)), 1.875]),
+    ):
+        assert [time for time, _ in files.whole_steps(even[even <= length * MS], 0.1)] == times
+
+
+@given(st.lists(st.integers(0, 3000), max_size=200), st.integers(1, 3000), st.sampled_from([0.001, 0.0333, 0.1, 1.0]))
+def test_rates_of_windows_keep_length_and_packets(times: list[int], length: int, window: float) -> None:
+    trace = np.array([*sorted(time for time in times if time <= length), length])
+    back = files.opportunities(files.whole_steps(trace * MS, window))
+    assert back[-1] == length
+    assert back.size == trace.size
+
+
+def test_a_step_shorter_than_any_is_a_millisecond() -> None:
+    assert files.opportunities([(0, 1e6), (1e-10, 1e6)]).tolist() == [1]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_files_of_rates(tmp_path: Path, suffix: str) -> None:
     times = files.opportunities([(0, 1.2e6), (1, 2.4e6)]) * MS
     path = tmp_path / f"x.{suffix}"
+    for window in (1.0, 0.75, 5.0):
+        path.write_text(files.render(times, files.format_of(path), window))
+        assert files.read(path)[-1] == times[-1]
     path.write_text(files.render(times, files.format_of(path), 1.0))
     assert files.read(path).tolist() == times.tolist()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,9 @@ from astraea.scenario.units import MTU, NS
 Format = Literal["mahimahi", "csv", "json"]
 Step = tuple[float, float]
 """A time in s and the rate in bit/s from then on."""
+
+SLACK = 1e-6
+"""Sums of fractions come out as much above or below a whole packet or millisecond as this."""
 
 
 def format_of(path: Path) -> Format:
@@ -67,7 +71,7 @@ def render(times_ns: NDArray[np.int64], kind: Format, window_s: float) -> str:
     """
     if kind == "mahimahi":
         return mahimahi((-(-times_ns // 1_000_000)).tolist())
-    steps = rate_steps(times_ns, window_s)
+    steps = whole_steps(times_ns, window_s)
     if kind == "json":
         return json.dumps([{"time_s": time, "rate_bps": rate} for time, rate in steps], indent=0) + "\n"
     out = io.StringIO()
@@ -83,11 +87,32 @@ def rate_steps(times_ns: NDArray[np.int64], window_s: float) -> list[Step]:
     A last window that is not full is left out.
     """
     window = min(round(window_s * NS), int(times_ns[-1]))
-    count = max(int(times_ns[-1]) // window, 1)
+    return _means(times_ns, range(0, int(times_ns[-1]) + 1, window))
+
+
+def whole_steps(times_ns: NDArray[np.int64], window_s: float) -> list[Step]:
+    """Mean rates from which `opportunities` makes a trace of the same length.
+
+    Windows have `window_s` seconds, but the last two share what is left: the last step of a file lasts as long as the
+    one before it.
+    """
+    length, window = int(times_ns[-1]), round(window_s * NS)
+    edges = list(range(0, length + 1, window))
+    if edges[-1] < length or len(edges) < 3:
+        begin = edges[max(len(edges) - 2, 0)]
+        edges = [*range(0, begin, window), begin, (begin + length) // 2, length]
+    return _means(times_ns, edges)
+
+
+def _means(times_ns: NDArray[np.int64], edges: Sequence[int]) -> list[Step]:
+    """The mean rate between each edge in ns and the next."""
     # An opportunity at t ends a transmission, so the window that ends at t has it.
-    bins = np.clip((times_ns - 1) // window, 0, None)
-    packets = np.bincount(bins[bins < count], minlength=count)
-    return [(index * window / NS, int(n) * MTU * 8 / (window / NS)) for index, n in enumerate(packets)]
+    windows = np.clip(np.searchsorted(edges, times_ns) - 1, 0, None)
+    packets = np.bincount(windows, minlength=len(edges))
+    return [
+        (begin / NS, int(n) * MTU * 8 / ((end - begin) / NS))
+        for (begin, end), n in zip(itertools.pairwise(edges), packets, strict=False)
+    ]
 
 
 def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
@@ -106,12 +131,12 @@ def opportunities(steps: Sequence[Step]) -> NDArray[np.int64]:
     sent = np.concatenate(([0.0], np.cumsum(rates * np.diff(edges)))) / (8 * MTU)
     if sent[-1] > MAX_PACKETS or edges[-1] * NS > MAX_DURATION:
         raise ValueError(f"{sent[-1]:.1e} packets in {edges[-1]:.1e} s; expected at most {MAX_PACKETS:.0e} in 24h")
-    packets = np.arange(1, math.floor(sent[-1] + 1e-9) + 1)
+    packets = np.arange(1, math.floor(sent[-1] + SLACK) + 1)
     # The step in which each packet ends: not a later one of no rate that begins with the same sum.
-    step = np.searchsorted(sent, packets - 1e-9) - 1
-    ends = edges[step] + (packets - sent[step]) * 8 * MTU / rates[step]
-    last = math.ceil(edges[-1] * 1000)
-    within = np.ceil(ends * 1000 - 1e-6).astype(np.int64)
+    step = np.searchsorted(sent, packets - SLACK) - 1
+    ends = np.minimum(edges[step] + (packets - sent[step]) * 8 * MTU / rates[step], edges[step + 1])
+    last = max(math.ceil(edges[-1] * 1000 - SLACK), 1)
+    within = np.ceil(ends * 1000 - SLACK).astype(np.int64)
     return within if within.size and within[-1] == last else np.append(within, last)
 
 

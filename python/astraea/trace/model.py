@@ -39,7 +39,7 @@ def generate(model: GeneratedTrace) -> NDArray[np.int64]:
     counts = rng.poisson(_rates(model, ticks, rng) * TICK_S)
     begins = np.repeat(np.arange(ticks) * TICK_S, counts)
     times = np.ceil((begins + rng.uniform(0, TICK_S, begins.size)) * 1000).astype(np.int64)
-    end = math.ceil(model.duration / NS * 1000)
+    end = -(-model.duration // 1_000_000)
     return np.append(np.sort(times[times < end]), end)
 
 
