@@ -81,6 +81,7 @@ def write_run(
                     "trial": trial,
                     "cc": cc,
                     "point": points[trial // trials][1],
+                    "point_index": trial // trials,
                     "seed": trial % trials + 1,
                     "metrics": _metrics(number, rng, completions, len(lives)),
                     "flows": [
@@ -114,11 +115,11 @@ def write_run(
                 "label": label,
                 "values": values,
                 "summary": {
-                    cc: _summary([e["metrics"] for e in entries if e["cc"] == cc and e["point"] == values])
+                    cc: _summary([e["metrics"] for e in entries if e["cc"] == cc and e["point_index"] == index])
                     for cc in schemes
                 },
             }
-            for label, values in points
+            for index, (label, values) in enumerate(points)
         ],
         "summary": {cc: _summary([e["metrics"] for e in entries if e["cc"] == cc]) for cc in schemes},
     }

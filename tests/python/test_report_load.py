@@ -39,6 +39,20 @@ def test_a_run_is_read(run: Path) -> None:
     assert found.series.height == 2 * 2 * (400 + 200)
 
 
+def test_equal_points_of_two_families_are_two(tmp_path: Path) -> None:
+    points = [("A: rate 1", {"rate": 1}), ("A: rate 2", {"rate": 2}), ("B: rate 2", {"rate": 2})]
+    directory = write_run(tmp_path / "run", schemes=("alpha",), trials=2, lives=SHORT, points=points)
+    found = load(directory)
+    assert [found.at(point).trial_numbers for point in found.points] == [[0, 1], [2, 3], [4, 5]]
+    # Files of before have only values: the first of equal points has their trials.
+    edit(directory, lambda r: [trial.pop("point_index") for trial in r["trials"]])
+    found = load(directory)
+    assert [(point.label, found.at(point).trial_numbers) for point in found.points] == [
+        ("A: rate 1", [0, 1]),
+        ("A: rate 2", [2, 3, 4, 5]),
+    ]
+
+
 def test_a_point_has_only_its_own_trials(tmp_path: Path) -> None:
     points = [("rate 1", {"rate": 1}), ("rate 2", {"rate": 2})]
     found = load(write_run(tmp_path / "run", schemes=("alpha",), trials=2, lives=SHORT, points=points))

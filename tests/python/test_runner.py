@@ -72,6 +72,17 @@ def test_points_of_a_sweep(tmp_path: Path) -> None:
     assert found["summary"]["cubic"]["utilization"]["n"] == 4
 
 
+def test_points_of_families(tmp_path: Path) -> None:
+    loaded = document.load("three-flows", [*SHORT, "flow.0.count=1"])
+    rates = {"A": ["10Mbps", "20Mbps"], "B": ["20Mbps", "30Mbps"], "C": ["40Mbps"], "": ["20Mbps"]}
+    loaded.raw["sweep"] = [{"label": label, "vary": {"link.bottleneck.rate": rates[label]}} for label in rates]
+    laid = runner.plan(loaded, ["cubic"], seed=1, directory=tmp_path, trials=1)
+    labels = [point.label for point in laid.points]
+    assert labels == ["A: rate 10Mbps", "A: rate 20Mbps", "B: rate 20Mbps", "B: rate 30Mbps", "C", "rate 20Mbps"]
+    found = results.build(laid, runner.run(laid, jobs=2), [])
+    assert [trial["point_index"] for trial in found["trials"]] == [0, 1, 2, 3, 4, 5]
+
+
 def test_what_lies_between_points_widens_no_interval(tmp_path: Path) -> None:
     loaded = document.load("vivace-tuned", SHORT)
     laid = runner.plan(loaded, ["cubic"], seed=1, directory=tmp_path, trials=3)

@@ -44,6 +44,7 @@ def run(key: TrialKey, resolved: Resolved, backend: Backend, *, keep_series: boo
         "trial": key.number,
         "cc": key.cc,
         "point": key.point.values,
+        "point_index": key.point.index,
         "seed": resolved.seed,
         "duration_ns": resolved.config["duration_ns"],
         "metrics": metrics.compute(trial_data(resolved, result)),

@@ -46,6 +46,7 @@ class TrialEntry(BaseModel):
     metrics: dict[str, Number | None]
     flows: list[FlowEntry] = []
     point: dict[str, Any] = {}
+    point_index: int | None = None
     unfaithful: bool = False
     emulation: Emulation = Emulation()
 

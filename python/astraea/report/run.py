@@ -46,8 +46,8 @@ class Trial:
     seed: int | None
     metrics: Mapping[str, float | None]
     flows: list[dict[str, Any]]
-    point: Mapping[str, Any]
-    """The swept keys and their values; empty where nothing is swept."""
+    point: int
+    """Index of its point; 0 where nothing is swept."""
     problems: tuple[str, ...] = ()
     """Why its links were not emulated faithfully."""
     lateness_ms: float | None = None
@@ -56,8 +56,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of a sweep. `values` are those of the swept keys, `summary` is that of its trials."""
+    """One setting of a sweep. `values` are those of the swept keys, `summary` is that of its trials.
 
+    Two families may have a point with the same values: `index`, its place in results.json, tells them apart.
+    """
+
+    index: int
     label: str
     values: Mapping[str, Any]
     summary: Summary
@@ -88,7 +92,7 @@ class Run:
         """The part of the run that belongs to one point."""
         if len(self.points) == 1:
             return self
-        trials = [trial for trial in self.trials if trial.point == point.values]
+        trials = [trial for trial in self.trials if trial.point == point.index]
         here = pl.col("trial").is_in([trial.number for trial in trials])
         return replace(
             self,
@@ -119,7 +123,7 @@ def load(directory: Path | str) -> Run:
         raise ReportError(f"{path}: no such directory; expected one written by `astraea run --out`")
     results = _read_results(path / RESULTS)
     scenario = results["scenario"]
-    trials = _trials(results["trials"])
+    trials = _trials(results)
     schemes = list(dict.fromkeys(trial.cc for trial in trials))
     title = scenario.get("title") or scenario.get("name") or path.resolve().name
     return Run(
@@ -156,10 +160,11 @@ def _read_results(path: Path) -> dict[str, Any]:
     return results
 
 
-def _trials(entries: list[dict[str, Any]]) -> list[Trial]:
+def _trials(results: dict[str, Any]) -> list[Trial]:
     counts: dict[str, int] = {}
     trials = []
-    for entry in entries:
+    settings = [point.get("values", {}) for point in results.get("points", [])]
+    for entry in results["trials"]:
         cc = entry["cc"]
         emulation = entry.get("emulation", {})
         late = emulation.get("lateness_p999_ns")
@@ -170,13 +175,21 @@ def _trials(entries: list[dict[str, Any]]) -> list[Trial]:
                 seed=entry.get("seed"),
                 metrics=entry["metrics"],
                 flows=entry.get("flows", []),
-                point=entry.get("point", {}),
+                point=_place(entry, settings),
                 problems=tuple(emulation.get("problems", ())),
                 lateness_ms=None if late is None else late / 1e6,
             )
         )
         counts[cc] = counts.get(cc, 0) + 1
     return trials
+
+
+def _place(entry: dict[str, Any], settings: list[dict[str, Any]]) -> int:
+    """Index of a trial's point, of which older files have the values alone."""
+    index, values = entry.get("point_index"), entry.get("point", {})
+    if index is None:
+        return settings.index(values) if values in settings else 0
+    return int(index)
 
 
 def _summary(summary: Summary, schemes: list[str]) -> Summary:
@@ -186,11 +199,13 @@ def _summary(summary: Summary, schemes: list[str]) -> Summary:
 def _points(results: dict[str, Any], trials: list[Trial], schemes: list[str]) -> list[Point]:
     """The points that have trials; at least one."""
     points = [
-        Point(str(point.get("label") or ""), point.get("values", {}), _summary(point.get("summary", {}), schemes))
-        for point in results.get("points", [])
-        if any(trial.point == point.get("values", {}) for trial in trials)
+        Point(
+            index, str(point.get("label") or ""), point.get("values", {}), _summary(point.get("summary", {}), schemes)
+        )
+        for index, point in enumerate(results.get("points", []))
+        if any(trial.point == index for trial in trials)
     ]
-    return points if len(points) > 1 else [Point("", {}, _summary(results["summary"], schemes))]
+    return points if len(points) > 1 else [Point(0, "", {}, _summary(results["summary"], schemes))]
 
 
 def _read_table(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:

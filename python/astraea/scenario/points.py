@@ -37,7 +37,8 @@ def _settings(sweep: Sweep) -> list[tuple[str, dict[str, Any]]]:
     if len(settings) == 1 and sweep.label:
         return [(sweep.label, settings[0])]
     varying = [key for key, values in sweep.vary.items() if len(values) > 1] or list(sweep.vary)
-    labels = (", ".join(f"{_short(key)} {values[key]}" for key in varying) for values in settings)
+    family = f"{sweep.label}: " if sweep.label else ""
+    labels = (family + ", ".join(f"{_short(key)} {values[key]}" for key in varying) for values in settings)
     return list(zip(labels, settings, strict=True))
 
 

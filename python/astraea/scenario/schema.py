@@ -18,7 +18,11 @@ MAX_POINTS, MAX_TRIALS, MAX_SEED = 10_000, 100_000, 2**32 - 1
 class Sweep(Table):
     """`[[sweep]]`: a family of points with different values. Families are run one after the other."""
 
-    label: str = key("", doc="Name of the family in results.")
+    label: str = key(
+        "",
+        doc="Name of the family in results: alone where it has one point, else in front of what varies, "
+        "`slow: rate 1Mbps`.",
+    )
     mode: Literal["product", "zip"] = key(
         "product",
         doc='"product": every combination of values; "zip": the first of each key, the second of each, ...',
