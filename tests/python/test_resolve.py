@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from astraea.errors import UserError
-from astraea.scenario import document
+from astraea.eval import simulated
+from astraea.scenario import document, units
 from astraea.scenario.points import points
 from astraea.scenario.resolve import Resolved, SchemeSpec, TraceFile, resolve
 
@@ -194,6 +195,46 @@ def test_queue_loss_and_source() -> None:
 def test_red_needs_a_limit() -> None:
     with pytest.raises(UserError, match=r"link\.bottleneck\.buffer: red needs a limit"):
         resolved("three-flows", "link.bottleneck.queue=red", "link.bottleneck.buffer=infinite")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "buffer", "what"),
+    [
+        ("0.001%", "0.002%", "15kB", "min 0.001% and max 0.002% of the buffer 15kB are 0 and 0 bytes"),
+        ("50%", "50.0001%", "1bdp", "min 50% and max 50.0001% of the buffer 1bdp are 187500 and 187500 bytes"),
+        ("0.0001%", 0.5, "2packets", "min 0.0001% and max 50% of the buffer 2packets are 0 and 1500 bytes"),
+    ],
+)
+def test_thresholds_of_red_are_bytes(low: str, high: str | float, buffer: str, what: str) -> None:
+    written = f'"{high}"' if isinstance(high, str) else high
+    queue = f'link.bottleneck.queue={{kind = "red", min = "{low}", max = {written}}}'
+    with pytest.raises(UserError) as caught:
+        resolved("three-flows", queue, f"link.bottleneck.buffer={buffer}")
+    expected = "expected 1 byte or more, and max above min"
+    assert str(caught.value) == f"link.bottleneck.queue: {what}; {expected}"
+
+
+def test_the_longest_time_and_quantum_are_the_simulators() -> None:
+    trial = resolved("three-flows", "link.bottleneck.queue=fq_codel")
+    [link, flow] = trial.config["links"][0], trial.config["flows"][0]
+    for table, key, most in (
+        (flow["ack"], "timeout_ns", units.MAX_TIME),
+        (flow, "extra_delay_ns", units.MAX_TIME),
+        (link["queue"], "quantum", units.MAX_QUANTUM),
+    ):
+        table[key] = most
+        simulated.check(trial, "x")
+        table[key] = most + 1
+        with pytest.raises(UserError):
+            simulated.check(trial, "x")
+        table[key] = most
+
+
+def test_too_many_slots_are_the_durations_fault() -> None:
+    trial = resolved("three-flows", "duration=40h")
+    with pytest.raises(UserError, match=r"^x: duration: 144000s in slots of 10ms make 1\.4e\+07 values of a flow; "):
+        simulated.check(trial, "x")
+    simulated.check(resolved("three-flows", "duration=40h", "record=20ms"), "x")
 
 
 def test_hosts_agree_on_the_time_of_day_which_the_seed_draws() -> None:

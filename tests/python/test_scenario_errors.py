@@ -118,7 +118,17 @@ def complaint(directory: Path, text: str) -> str:
         # Numbers that no simulation has use for
         ('"100Mbps"', '"1e300Mbps"', "mine.toml: link.bottleneck.rate: a rate must lie between 1bps and 10000Gbps"),
         ('"100Mbps"', '"1e-9bps"', "mine.toml: link.bottleneck.rate: a rate must lie between 1bps and 10000Gbps"),
-        ('"15ms"', '"1e300s"', "mine.toml: link.bottleneck.delay: a time must be at most 10000h"),
+        ('"15ms"', '"1e300s"', "mine.toml: link.bottleneck.delay: a time must be at most 10000000s"),
+        (
+            "count = 3",
+            'count = 3\nack = { timeout = "3000h" }',
+            'mine.toml: flow.0.ack.timeout: a time must be at most 10000000s (115 days), not "3000h"',
+        ),
+        (
+            'delay = "15ms"',
+            'queue = { kind = "fq_codel", quantum = "5GB" }',
+            'mine.toml: link.bottleneck.queue.quantum: must be at most 4294967295B, not "5GB"',
+        ),
         ('"15ms"', '"1ms"\nbuffer = "1e300bdp"', "mine.toml: link.bottleneck.buffer: a buffer must be at most 1e+09"),
         ("count = 3", 'source = { kind = "sized", size = "1e300GB" }', "flow.0.source.size: a size must be at most"),
         (

@@ -12,8 +12,8 @@ from astraea.errors import UserError
 from astraea.scenario.resolve import Resolved
 from astraea.scenario.units import MSS, format_time
 
-MAX_VALUES = 10**8
-"""Most values of one recorded series, flows x slots: a few gigabytes over all of them."""
+MAX_SLOTS, MAX_VALUES = 10**7, 10**8
+"""Most slots of a recording, as the simulator has it, and most values of one series, flows x slots: a few gigabytes."""
 
 
 class Simulator:
@@ -80,11 +80,14 @@ def _policies(trial: Resolved) -> dict[str, _native.Policy | _native.RemyTable]:
 def check(trial: Resolved, where: str, decide: Mapping[str, str] | None = None) -> None:
     """Raise `UserError` if the simulator does not accept the trial; `where` names the scenario."""
     length, slot = (trial.config[key] for key in ("duration_ns", "slot_ns"))
-    if (values := length // slot * (len(trial.flows) + len(trial.links))) > MAX_VALUES:
-        raise UserError(
-            f"{where}: duration: {format_time(length)} in slots of {format_time(slot)} make {values:.1e} values of a "
-            f"series; expected at most {MAX_VALUES:.0e}; a longer `record` makes fewer"
-        )
+    slots = length // slot
+    values = slots * (len(trial.flows) + len(trial.links))
+    for count, most, what in ((values, MAX_VALUES, "values of a series"), (slots, MAX_SLOTS, "values of a flow")):
+        if count > most:
+            raise UserError(
+                f"{where}: duration: {format_time(length)} in slots of {format_time(slot)} make {count:.1e} {what}; "
+                f"expected at most {most:.0e}; a longer `record` makes fewer"
+            )
     try:
         _native.check(_config(trial, decide), _policies(trial))
     except ValueError as error:

@@ -37,6 +37,9 @@ Interval = Annotated[Span, AfterValidator(units.check_interval)]
 Size = Annotated[int, BeforeValidator(units.parse_size), PlainSerializer(units.format_size)]
 """In bytes."""
 
+Quantum = Annotated[int, BeforeValidator(units.parse_quantum), PlainSerializer(units.format_size)]
+"""In bytes, of 32 bits."""
+
 Ratio = Annotated[float, BeforeValidator(units.parse_ratio)]
 """From 0 to 1."""
 

@@ -13,9 +13,9 @@ from astraea.scenario.fields import (
     BufferLimit,
     Interval,
     Loss,
+    Quantum,
     Rate,
     Ratio,
-    Size,
     Span,
     Table,
     Time,
@@ -124,7 +124,7 @@ class FqCoDel(Table):
     target: Span = key("5ms", doc="Queueing delay that is tolerated for an interval.", unit="time")
     interval: Span = key("100ms", doc="Interval.", unit="time")
     flows: int = key(1024, doc="Number of queues.", ge=1, le=65_536)
-    quantum: Size = key("1514B", doc="Bytes a queue may send per round.", unit="size")
+    quantum: Quantum = key("1514B", doc="Bytes a queue may send per round.", unit="size")
     ecn: bool = key(False, doc="Mark packets of ECN-capable flows instead of dropping them.")
 
 

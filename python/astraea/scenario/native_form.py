@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from astraea.errors import UserError
 from astraea.scenario.flows import Bulk, Flow, OnOff, Sized
 from astraea.scenario.links import CoDel, DropTail, FqCoDel, GilbertElliott, Link, Pie, Red
-from astraea.scenario.units import MTU
+from astraea.scenario.units import MTU, Buffer, format_buffer
 
 if TYPE_CHECKING:
     from astraea.scenario.resolve import FlowPlan
@@ -63,22 +63,32 @@ def _queue(name: str, link: Link, limit: Any) -> dict[str, Any]:
                 "ecn": queue.ecn,
             }
         case Red():
-            return _red(name, queue, limit)
+            return _red(name, queue, link.buffer, limit)
 
 
-def _red(name: str, queue: Red, limit: Any) -> dict[str, Any]:
+def _red(name: str, queue: Red, buffer: Buffer, limit: Any) -> dict[str, Any]:
     if limit == "infinite":
         raise UserError(f"link.{name}.buffer: red needs a limit; expected e.g. 1bdp")
     size = limit["bytes"] if "bytes" in limit else limit["packets"] * MTU
+    least, most = round(queue.min * size), round(queue.max * size)
+    if not 0 < least < most:
+        shares = f"min {_percent(queue.min)} and max {_percent(queue.max)} of the buffer {format_buffer(buffer)}"
+        raise UserError(
+            f"link.{name}.queue: {shares} are {least} and {most} bytes; expected 1 byte or more, and max above min"
+        )
     return {
         "kind": "red",
-        "min_bytes": round(queue.min * size),
-        "max_bytes": round(queue.max * size),
+        "min_bytes": least,
+        "max_bytes": most,
         "max_p": queue.max_p,
         "weight": queue.weight,
         "gentle": queue.gentle,
         "ecn": queue.ecn,
     }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.12g}%"
 
 
 def _loss(link: Link) -> Any:

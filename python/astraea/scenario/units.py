@@ -21,8 +21,14 @@ MSS = 1448
 NS = 1_000_000_000
 """Nanoseconds in a second."""
 
-MAX_RATE, MAX_TIME, MAX_SIZE = 1e13, 10_000 * 3600 * NS, 1e15
-"""Largest rate in bit/s, time in ns and size in bytes: far beyond use, and well within the simulator's integers."""
+MAX_RATE, MAX_TIME, MAX_SIZE = 1e13, 10**16, 1e15
+"""Largest rate in bit/s, time in ns and size in bytes: far beyond use, and well within the simulator's integers.
+
+The time is the simulator's own bound, `LONGEST` of crates/sim/src/config.rs.
+"""
+
+MAX_QUANTUM = 2**32 - 1
+"""Largest quantum of a queue in bytes: the simulator's integers have 32 bits there."""
 
 MAX_BUFFER = 1e9
 """Largest buffer in bandwidth-delay products or packets."""
@@ -108,7 +114,7 @@ def parse_time(value: Any) -> int:
         raise ValueError(f'a time must not be negative: "{value}"')
     time = number * _TIMES[unit] if unit else 0
     if time > MAX_TIME:
-        raise ValueError(f'a time must be at most 10000h, not "{value}"')
+        raise ValueError(f'a time must be at most 10000000s (115 days), not "{value}"')
     return round(time)
 
 
@@ -141,6 +147,14 @@ def parse_size(value: Any) -> int:
     if round(size) < 1:
         raise ValueError(f'a size must be at least one byte, not "{value}"')
     return round(size)
+
+
+def parse_quantum(value: Any) -> int:
+    """Size in bytes that a queue may send at a time."""
+    size = parse_size(value)
+    if size > MAX_QUANTUM:
+        raise ValueError(f'must be at most {MAX_QUANTUM}B, not "{value}"')
+    return size
 
 
 def parse_ratio(value: Any) -> float:
