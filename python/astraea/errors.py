@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable
 class UserError(Exception):
     """Bad input: one line that says where, what, and what was expected.
 
-    The command line prints it as `astraea: <message>` and exits with status 2.
+    The command line prints it as `astraea: <message>` and exits with status 2. Lines of a quoted value are joined.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.splitlines()))
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:

@@ -72,6 +72,26 @@ def test_bad_input() -> None:
         astraea.rnu  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"settings": {"link.bottleneck.rate": "5\r\nMbit"}}, 'unknown unit "Mbit" in "5 Mbit"; expected'),
+        (
+            {"settings": {"link.bottle\nneck.rate": "5Mbps"}},
+            '--set link.bottle neck: no such link; did you mean "bottle',
+        ),
+        ({"cc": "cu\u2028bic"}, 'unknown scheme "cu bic"; did you mean "cubic"'),
+        ({"backend": "si\nm"}, "si m"),
+        ({"trace": "no\nsuch.trace"}, "--trace no such.trace: no such trace file"),
+    ],
+)
+def test_lines_of_a_value_make_one(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(astraea.UserError) as caught:
+        astraea.run("three-flows", **{"trials": 1, **arguments})  # type: ignore[arg-type]
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_an_interrupt_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "run", lambda *_, **__: runner.Outcome([], interrupted=True))
     with pytest.raises(KeyboardInterrupt):

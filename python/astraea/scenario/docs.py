@@ -44,7 +44,7 @@ An unknown key, a missing unit and the like are errors of one line that name the
 | kind | written as | meaning |
 | --- | --- | --- |
 | rate | `"100Mbps"`, `"1.5Gbit/s"`, `"64kbps"`, `"9600bps"` | from 1 bps; k = 1000; counts packets of 1500 bytes |
-| time | `"30ms"`, `"40s"`, `"5min"`, `"1h"`, `"10us"`, `"100ns"` | from 0, without a unit, to 115 days |
+| time | `"30ms"`, `"40s"`, `"5min"`, `"1h"`, `"10us"`, `"100ns"` | from zero to 115 days; a bare 0 needs no unit |
 | size | `"10MB"`, `"375kB"`, `"1448B"`, `"4MiB"` | k = 1000, Ki = 1024 |
 | ratio | `0.01` or `"1%"` | from 0 to 1 |
 | buffer | `"1bdp"`, `"375kB"`, `"250packets"`, `"100ms"`, `"infinite"` | a queue's limit, less the packet in service |
