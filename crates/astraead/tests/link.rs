@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -192,6 +192,58 @@ fn the_next_link_cleans_up_after_one_that_was_killed() {
     assert!(possible());
     assert!(gone(left_behind), "the next start has ended it");
     assert!(!is_used(&namespace), "nobody keeps the namespace");
+}
+
+/// A directory that goes with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("astraea-link-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory can be made");
+        Self(directory)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether a program can be run; says so if not.
+fn has(program: &str, arguments: &[&str]) -> bool {
+    let runs = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !runs {
+        eprintln!("skipped: {program} {} does not run", arguments.join(" "));
+    }
+    runs
+}
+
+#[test]
+fn a_device_that_was_removed_keeps_no_thread_busy() {
+    if !possible() || !has("ip", &["-V"]) {
+        return;
+    }
+    let scratch = Scratch::new("removed");
+    let report = scratch.file("report");
+    // One thread for both directions, and one for each.
+    for options in [["--delay", "5ms"], ["--rate", "1Gbps"]] {
+        let output = astraead()
+            .args(options)
+            .args(["--report", &report, "--", "sh", "-c", "ip link del astr0; sleep 1; exit 7"])
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
+        assert_eq!(text(&output.stderr), "astraea: link: unfaithful: device astr0 has gone\n");
+        let found = fs::read_to_string(&report).expect("there is a report");
+        let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
+        assert!(found["wakeups"].as_u64() < Some(1000), "{found}");
+    }
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Direction {
     pub(crate) forward: bool,
     /// Index of the first flow's path in the model.
     pub(crate) first_path: usize,
+    /// Whether the device that packets come from was removed: nothing will come any more.
+    pub(crate) gone: bool,
 }
 
 /// What an engine counts, beside the model.
@@ -128,10 +130,15 @@ impl Engine {
         }
         let early = self.pace.early(now);
         let timeout = timespec((due - now).saturating_sub(early).min(LONGEST_SLEEP));
-        let mut inputs: Vec<PollFd<'_>> =
-            self.directions.iter().map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN)).collect();
+        let there = self.directions.iter_mut().filter(|direction| !direction.gone);
+        let (mut inputs, gone): (Vec<_>, Vec<_>) =
+            there.map(|d| (PollFd::new(d.from.as_fd(), PollFlags::POLLIN), &mut d.gone)).unzip();
         let timed_out = ppoll(&mut inputs, Some(timeout), None) == Ok(0);
         let woken = monotonic();
+        // A device that was removed would wake the thread again at once, and for ever.
+        for (input, gone) in inputs.iter().zip(gone) {
+            *gone = input.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+        }
         if timed_out && due - now < LONGEST_SLEEP {
             self.pace.woken(due - early.min(due - now), woken);
         }
@@ -150,9 +157,13 @@ impl Engine {
             for _ in 0..READS {
                 match self.directions[index].from.read(self.store.read_buffer()) {
                     Ok(length) => self.arrive(index, length),
-                    Err(Errno::EINTR) => {}
-                    // Nothing waits; any other error means that the device has gone, and nothing will come any more.
-                    Err(_) => break,
+                    // "Invalid" is a packet that no virtio header can describe; the kernel has dropped it.
+                    Err(Errno::EINTR | Errno::EINVAL) => {}
+                    Err(Errno::EAGAIN) => break,
+                    Err(_) => {
+                        self.directions[index].gone = true;
+                        break;
+                    }
                 }
                 reads += 1;
             }
@@ -246,6 +257,11 @@ impl Engine {
         }
         self.published = now;
         self.live.publish(&mut self.mesh);
+    }
+
+    /// Names of the devices that were removed.
+    pub(crate) fn gone(&self) -> impl Iterator<Item = &str> {
+        self.directions.iter().filter(|direction| direction.gone).map(|direction| direction.from.name())
     }
 
     /// Packets that are still on their way.

@@ -20,6 +20,8 @@ pub struct Report {
     pub device_dropped: u64,
     /// Packets that the kernel did not take back.
     pub refused: u64,
+    /// Names of the devices that were removed while it ran.
+    pub gone: Vec<String>,
     /// Packets that belong to no route.
     pub unrouted: u64,
     /// What happened to packets since the last [`Running::take_log`](crate::Running::take_log).
@@ -49,6 +51,7 @@ impl Report {
             lateness,
             device_dropped: 0,
             refused: sum(|e| e.tally.refused),
+            gone: engines.iter().flat_map(Engine::gone).map(str::to_owned).collect(),
             unrouted: sum(|e| e.tally.unrouted),
             on_the_way: engines.iter().map(Engine::on_the_way).sum(),
             cpu_ns: sum(|e| e.tally.cpu_ns),
@@ -69,6 +72,7 @@ impl Report {
             problems
                 .push(format!("one packet in a thousand was {late:.2} ms late or more, expected {limit} ms{priority}"));
         }
+        problems.extend(self.gone.iter().map(|device| format!("device {device} has gone")));
         if self.device_dropped > 0 {
             problems.push(format!("the devices dropped {} packets before the emulator saw them", self.device_dropped));
         }

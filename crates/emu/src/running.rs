@@ -42,12 +42,14 @@ impl Running {
             to: Arc::clone(&receivers),
             forward: true,
             first_path,
+            gone: false,
         };
         let back = |first_path| Direction {
             from: Arc::clone(&receivers),
             to: Arc::clone(&senders),
             forward: false,
             first_path,
+            gone: false,
         };
         let distance = if config.prompt { pace::SHORTEST } else { pace::distance(&config.links, &config.routes) };
         let meshes = config.meshes()?;
