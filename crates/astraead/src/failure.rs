@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::output;
 
 /// Exit status for what the user can correct.
-const USER_ERROR: u8 = 2;
+pub(crate) const USER_ERROR: u8 = 2;
 
 /// What the user can correct: what is wrong, where, and what was expected.
 #[derive(Debug)]

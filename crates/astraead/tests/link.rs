@@ -247,6 +247,41 @@ fn a_device_that_was_removed_keeps_no_thread_busy() {
 }
 
 #[test]
+fn what_cannot_be_written_is_no_end_of_the_command() {
+    if !possible() {
+        return;
+    }
+    let scratch = Scratch::new("full");
+    let log = scratch.file("log");
+    std::os::unix::fs::symlink("/dev/full", format!("{log}.up")).expect("a link can be made");
+    // So fast that the disk is full before the command has ended.
+    let limited = |limit: &str, options: &[&str], script: &str| {
+        let wrapper = format!("ulimit -f {limit}; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &wrapper, "sh", env!("CARGO_BIN_EXE_astraead"), "link", "--rate", "1Gbps"]);
+        command.args(options).args(["--", "sh", "-c", script]).output().expect("it runs")
+    };
+    let incomplete = format!("astraea: log {log}.up: incomplete: No space left on device (os error 28)\n");
+    for (script, expected) in [("sleep 1; echo ran", 2), ("sleep 1; echo ran; exit 7", 7)] {
+        let output = limited("unlimited", &["--log", &log], script);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(expected), "ran\n".to_owned()), "{output:?}");
+        assert_eq!(text(&output.stderr), incomplete);
+        let other = fs::read_to_string(format!("{log}.down")).expect("there is a log");
+        assert!(other.lines().count() > 10_000, "the other one goes on");
+    }
+    // A limit on the size of files ends whom it is news to.
+    let small = scratch.file("small");
+    let output = limited("8", &["--log", &small], "sleep 1; echo ran");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), "ran\n".to_owned()), "{output:?}");
+    assert_eq!(text(&output.stderr).matches("incomplete: File too large").count(), 2, "{output:?}");
+    for (script, expected) in [("echo ran", 2), ("echo ran; exit 7", 7)] {
+        let output = limited("unlimited", &["--report", "/dev/full"], script);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(expected), "ran\n".to_owned()), "{output:?}");
+        assert_eq!(text(&output.stderr), "astraea: report /dev/full: No space left on device (os error 28)\n");
+    }
+}
+
+#[test]
 fn a_report_that_cannot_be_written_is_known_before_the_command_runs() {
     if !possible() {
         return;

@@ -27,9 +27,11 @@ const FASTEST: f64 = 1e11;
 /// How long lines are held back in ns, so that they come in order: threads hand them over some time after the event.
 const HOLD_BACK: Nanos = 200 * MILLISECOND;
 
-/// The log of one direction.
+/// The log of one direction. It stops where it cannot be written; the command's work is not to be lost to that.
 pub(super) struct Log {
     file: BufWriter<File>,
+    /// Why it has stopped.
+    stopped: Option<io::Error>,
     path: PathBuf,
     /// Lines whose time has not come, by time and order.
     waiting: BinaryHeap<Reverse<(Nanos, u64, String)>>,
@@ -60,11 +62,14 @@ impl Log {
         file.write_all(header.as_bytes()).map_err(problem)?;
         let limited = !matches!(link.rate, RateConfig::Constant(rate) if rate > FASTEST);
         let server = limited.then(|| link.rate.build()).transpose()?;
-        Ok(Self { file, path, waiting: BinaryHeap::new(), order: 0, server, opportunities: 0, until: 0 })
+        Ok(Self { file, stopped: None, path, waiting: BinaryHeap::new(), order: 0, server, opportunities: 0, until: 0 })
     }
 
     /// Takes what happened to a packet.
     pub(super) fn add(&mut self, passage: &Passage) {
+        if self.stopped.is_some() {
+            return;
+        }
         let (ms, size) = (passage.at / MILLISECOND, passage.size);
         let line = match passage.incident {
             Incident::Arrival => format!("{ms} + {size}"),
@@ -79,15 +84,24 @@ impl Log {
     }
 
     /// Writes everything up to `now`, in order.
-    pub(super) fn write_until(&mut self, now: Nanos) -> Result<(), String> {
-        let now = now.saturating_sub(HOLD_BACK) / MILLISECOND * MILLISECOND;
-        self.write(now).map_err(|error| format!("log {}: {error}", self.path.display()))
+    pub(super) fn write_until(&mut self, now: Nanos) {
+        self.write_or_stop(now.saturating_sub(HOLD_BACK) / MILLISECOND * MILLISECOND);
     }
 
-    /// Writes the rest; what would happen after `end` did not.
+    /// Writes the rest; what would happen after `end` did not. Says why the log is incomplete if it is.
     pub(super) fn finish(mut self, end: Nanos) -> Result<(), String> {
-        let written = self.write(end).and_then(|()| self.file.flush());
-        written.map_err(|error| format!("log {}: {error}", self.path.display()))
+        self.write_or_stop(end);
+        let written = self.stopped.map_or_else(|| self.file.flush(), Err);
+        written.map_err(|error| format!("log {}: incomplete: {error}", self.path.display()))
+    }
+
+    fn write_or_stop(&mut self, now: Nanos) {
+        if self.stopped.is_none()
+            && let Err(error) = self.write(now)
+        {
+            self.stopped = Some(error);
+            self.waiting = BinaryHeap::new();
+        }
     }
 
     fn write(&mut self, now: Nanos) -> io::Result<()> {
@@ -114,11 +128,15 @@ impl Log {
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_are_those_of_mahimahi_in_order() {
+    fn link() -> LinkConfig {
         let json =
             r#"{"name": "uplink", "rate": {"constant": 12000000}, "delay": {"constant": 0}, "limit": {"bytes": 3000}}"#;
-        let link: LinkConfig = serde_json::from_str(json).unwrap();
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn lines_are_those_of_mahimahi_in_order() {
+        let link = link();
         let base = std::env::temp_dir().join(format!("astraea-log-{}", std::process::id()));
         let mut log = Log::create(&base, 0, &link).unwrap();
         let passage = |at, incident| Passage { at, link: 0, size: 1400, incident };
@@ -126,7 +144,7 @@ mod tests {
         log.add(&passage(3_100_000, Incident::Departure(1_900_000)));
         log.add(&passage(2_000_000, Incident::Gone));
         log.add(&passage(9_000_000, Incident::Arrival));
-        log.write_until(203_500_000).unwrap();
+        log.write_until(203_500_000);
         log.finish(4_000_000).unwrap();
         let path = base.with_extension("up");
         let text = std::fs::read_to_string(&path).unwrap();
@@ -138,9 +156,22 @@ mod tests {
     }
 
     #[test]
+    fn a_log_on_a_full_disk_stops_and_says_so_at_the_end() {
+        let base = std::env::temp_dir().join(format!("astraea-full-{}", std::process::id()));
+        let path = base.with_extension("up");
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        let mut log = Log::create(&base, 0, &link()).unwrap();
+        log.write_until(10_000_000_000);
+        log.add(&Passage { at: 10_000_000_000, link: 0, size: 1400, incident: Incident::Arrival });
+        assert!(log.waiting.is_empty(), "nothing is kept for a log that has stopped");
+        let problem = log.finish(20_000_000_000).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(problem, format!("log {}: incomplete: No space left on device (os error 28)", path.display()));
+    }
+
+    #[test]
     fn a_file_that_cannot_be_made_is_named() {
-        let json = r#"{"name": "uplink", "rate": {"constant": 1e6}, "delay": {"constant": 0}, "limit": "infinite"}"#;
-        let link: LinkConfig = serde_json::from_str(json).unwrap();
+        let link = link();
         let error = Log::create(Path::new("/no/such/folder/log"), 1, &link).err().unwrap();
         assert!(error.starts_with("log /no/such/folder/log.down: "), "{error}");
     }

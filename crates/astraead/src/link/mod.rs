@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use astraea_emu::{Config, Error, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, USER_ERROR};
 use crate::output;
 use addresses::Block;
 use log::Log;
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
         terminal.take_back(killed);
     }
-    let mut report = attended.finish()?;
+    let (mut report, mut incomplete) = attended.finish();
     let status = status?;
     for problem in report.problems() {
         output::complain(&format!("link: unfaithful: {problem}"));
@@ -117,9 +117,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let text = format!("{:#}\n", report::json(&mut report));
         // What was there is replaced; a pipe has nothing to cut off.
         let _ = file.set_len(0);
-        file.write_all(text.as_bytes()).map_err(unwritten)?;
+        incomplete.extend(file.write_all(text.as_bytes()).err().map(unwritten));
     }
-    Ok(shell::exit_code(status))
+    for problem in &incomplete {
+        output::complain(problem);
+    }
+    // What the command says of itself comes first.
+    let is_failure = status.success() && !incomplete.is_empty();
+    Ok(if is_failure { ExitCode::from(USER_ERROR) } else { shell::exit_code(status) })
 }
 
 /// The device inside, as the way to everywhere; packets of nested links are forwarded.
@@ -145,23 +150,23 @@ struct Attended {
 
 impl Attended {
     /// Called now and then.
-    fn look(&mut self) -> Result<(), String> {
+    fn look(&mut self) {
         if let Some(meter) = &mut self.meter {
             meter.show(&self.running);
         }
         if self.logs.is_empty() {
-            return Ok(());
+            return;
         }
         let passages = self.running.take_log();
         for passage in &passages {
             self.logs[passage.link].add(passage);
         }
         let now = monotonic().saturating_sub(self.running.epoch());
-        self.logs.iter_mut().try_for_each(|log| log.write_until(now))
+        self.logs.iter_mut().for_each(|log| log.write_until(now));
     }
 
-    /// Takes the link down and completes the logs.
-    fn finish(self) -> Result<Report, String> {
+    /// Takes the link down and completes the logs; a line for each that is not complete.
+    fn finish(self) -> (Report, Vec<String>) {
         drop(self.meter);
         let report = self.running.stop();
         let mut logs = self.logs;
@@ -170,7 +175,7 @@ impl Attended {
                 log.add(passage);
             }
         }
-        logs.into_iter().try_for_each(|log| log.finish(report.elapsed_ns))?;
-        Ok(report)
+        let incomplete = logs.into_iter().filter_map(|log| log.finish(report.elapsed_ns).err()).collect();
+        (report, incomplete)
     }
 }

@@ -21,10 +21,11 @@ pub(super) struct Signals(SignalFd);
 impl Signals {
     /// Blocks them in this thread and in those that it starts; a command starts without blocked signals. So is
     /// `SIGTTOU`: while a shell behind the link has the terminal, this process may still write to it, and take it back.
+    /// And `SIGXFSZ`: a log that may not grow is one that cannot be written, and no reason to end.
     pub(super) fn take() -> io::Result<Self> {
         let set: SigSet =
             [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD].into_iter().collect();
-        let blocked: SigSet = set.iter().chain([Signal::SIGTTOU]).collect();
+        let blocked: SigSet = set.iter().chain([Signal::SIGTTOU, Signal::SIGXFSZ]).collect();
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), None)?;
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
@@ -50,18 +51,14 @@ pub(super) fn command(words: &[OsString]) -> Command {
 
 /// Waits for the command, calling `tick` ten times a second. Ctrl-C is the command's own business, which gets it from the
 /// terminal; a request to end is passed on, and enforced if it is not followed.
-pub(super) fn wait(
-    child: &mut Child,
-    signals: &Signals,
-    mut tick: impl FnMut() -> Result<(), String>,
-) -> Result<ExitStatus, String> {
+pub(super) fn wait(child: &mut Child, signals: &Signals, mut tick: impl FnMut()) -> Result<ExitStatus, String> {
     let problem = |error: io::Error| format!("waiting for the command: {error}");
     let mut deadline: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait().map_err(problem)? {
             return Ok(status);
         }
-        tick()?;
+        tick();
         match signals.next(PollTimeout::from(100_u8)).map_err(problem)? {
             Some(signal @ (Signal::SIGTERM | Signal::SIGHUP)) => {
                 // It may have ended meanwhile.
