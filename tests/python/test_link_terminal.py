@@ -6,6 +6,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -74,9 +75,9 @@ class Terminal:
     def link(self) -> tuple[Path, str]:
         """Starts a link with a shell; the outer device, and what the namespace inside is called."""
         self.type(f"{COMMAND} link --rate 10Mbps --delay 1ms\n")
-        self.type("echo pid$((0))=$PPID net=$(readlink /proc/self/ns/net) base=$ASTRAEA_BASE.\n")
-        pid, network = self.expect(r"pid0=(\d+ net=net:\[\d+\]) base=100\.").split(" net=")
-        device = Path(f"/sys/class/net/astr{pid}")
+        self.type("echo net$((0))=$(readlink /proc/self/ns/net) base=$ASTRAEA_BASE end\n")
+        network, base = self.expect(r"net0=(net:\[\d+\] base=100\.[\d.]+) end").split(" base=")
+        device = _device(base)
         assert device.exists()
         return device, network
 
@@ -94,6 +95,13 @@ def terminal() -> Iterator[Terminal]:
     yield one
     one.close()
     os.waitpid(one.shell, 0)
+
+
+def _device(base: str) -> Path:
+    """The outer device of a link: the one to which its block of addresses is routed."""
+    block = f"{int.from_bytes(socket.inet_aton(base), sys.byteorder):08X}"
+    routes = [line.split() for line in Path("/proc/net/route").read_text().splitlines()]
+    return Path("/sys/class/net") / next(route[0] for route in routes if route[1] == block)
 
 
 def _wait_for_nothing(device: Path, network: str) -> None:

@@ -2,13 +2,19 @@
 //!
 //! The command behind a link is this test program itself, which runs the ignored test named `inside` there.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 /// Where the program under `inside` sends its packets.
 const TARGET: &str = "ASTRAEA_TEST_TARGET";
@@ -126,72 +132,70 @@ fn without_a_command_there_is_a_shell() {
     assert!(text(&output.stdout).starts_with("base 100."), "{}", text(&output.stdout));
 }
 
-/// The number of a process that a command behind a link prints, and the link.
-fn start_with_process(script: &str) -> (std::process::Child, u32) {
-    let mut link = astraead();
-    link.args(["--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-    let mut child = link.spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it prints");
-    (child, line.trim().parse().unwrap_or_else(|_| panic!("{line:?} is not a number")))
+/// A program that was started, and what it said first. It is killed if it is still there in the end.
+struct Started {
+    child: Child,
+    said: Vec<String>,
 }
 
-/// Waits until a process has gone.
-fn gone(pid: u32) -> bool {
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(5) {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if stat.is_empty() || stat.contains(") Z ") {
-            return true;
+impl Started {
+    /// Starts it and waits until it has said a line.
+    fn new(command: &mut Command) -> Self {
+        let mut started = Self::unheard(command);
+        started.listen();
+        started
+    }
+
+    fn unheard(command: &mut Command) -> Self {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn().expect("it starts");
+        Self { child, said: Vec::new() }
+    }
+
+    fn listen(&mut self) {
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.as_mut().expect("it is piped")).read_line(&mut line).expect("it is text");
+        self.said = line.split_whitespace().map(str::to_owned).collect();
+    }
+
+    /// The word with that index, a number.
+    fn number(&self, index: usize) -> u32 {
+        let word = self.said.get(index).and_then(|word| word.parse().ok());
+        word.unwrap_or_else(|| panic!("{:?} has no number there", self.said))
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("it is our child")
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        // What a link that fails its test has left behind is in its group.
+        if std::thread::panicking() {
+            let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
         }
-        std::thread::sleep(Duration::from_millis(10));
+        let _ = self.child.wait();
     }
-    false
 }
 
-/// Whether a process has this network namespace.
-fn is_used(namespace: &Path) -> bool {
-    let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
-    processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok()).any(|used| used == namespace)
-}
+/// The outer device of the link with that base, by the number that no other device ever has here.
+struct Device(String);
 
-fn signal(pid: u32, name: &str) {
-    let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().expect("there is a shell");
-    assert!(status.success());
-}
-
-#[test]
-fn a_request_to_end_ends_the_command_and_what_it_left_behind() {
-    if !possible() {
-        return;
+impl Device {
+    fn of(base: &str) -> Self {
+        let base: Ipv4Addr = base.parse().unwrap_or_else(|_| panic!("{base} is no address"));
+        let destination = format!("{:08X}", u32::from_ne_bytes(base.octets()));
+        let table = fs::read_to_string("/proc/net/route").expect("/proc is there");
+        let mut routes = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let name = routes.find(|fields| fields.get(1) == Some(&destination.as_str())).expect("the block is routed")[0];
+        Self(fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).expect("it is a device"))
     }
-    let (mut link, left_behind) = start_with_process("sleep 61 & echo $!; wait");
-    let device = format!("/sys/class/net/astr{}", link.id());
-    assert!(Path::new(&device).exists());
-    signal(link.id(), "TERM");
-    assert_eq!(link.wait().expect("it is our child").code(), Some(128 + 15));
-    assert!(gone(left_behind));
-    assert!(!Path::new(&device).exists());
-}
 
-#[test]
-fn the_next_link_cleans_up_after_one_that_was_killed() {
-    if !possible() {
-        return;
+    fn exists(&self) -> bool {
+        let devices = fs::read_dir("/sys/class/net").expect("/sys is there").flatten();
+        devices.filter_map(|entry| fs::read_to_string(entry.path().join("ifindex")).ok()).any(|index| index == self.0)
     }
-    let (mut link, left_behind) = start_with_process("sleep 62 & echo $!; wait");
-    let device = format!("/sys/class/net/astr{}", link.id());
-    let path = format!("/proc/{left_behind}/ns/net");
-    // Held open, since a namespace of another test would be given the number of one that has gone.
-    let _held = fs::File::open(&path).expect("it runs");
-    let namespace = fs::read_link(&path).expect("it runs");
-    assert_ne!(namespace, fs::read_link("/proc/self/ns/net").expect("so do we"));
-    signal(link.id(), "KILL");
-    assert_eq!(link.wait().expect("it is our child").signal(), Some(9));
-    assert!(!Path::new(&device).exists());
-    assert!(possible());
-    assert!(gone(left_behind), "the next start has ended it");
-    assert!(!is_used(&namespace), "nobody keeps the namespace");
 }
 
 /// A directory that goes with this value.
@@ -222,6 +226,107 @@ fn has(program: &str, arguments: &[&str]) -> bool {
         eprintln!("skipped: {program} {} does not run", arguments.join(" "));
     }
     runs
+}
+
+/// Waits until a process has gone.
+fn gone(pid: u32) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if stat.is_empty() || stat.contains(") Z ") {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// Waits until no process has this network namespace.
+fn is_left(namespace: &Path) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) {
+        let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
+        let mut used = processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok());
+        if !used.any(|used| used == namespace) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+fn signal(pid: u32, name: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status().expect("there is a shell");
+    assert!(status.success());
+}
+
+#[test]
+fn a_request_to_end_ends_the_command_and_what_it_left_behind() {
+    if !possible() {
+        return;
+    }
+    let script = "sleep 61 & echo $ASTRAEA_BASE $!; wait";
+    let mut link = Started::new(astraead().args(["--", "sh", "-c", script]));
+    let device = Device::of(&link.said[0]);
+    assert!(device.exists());
+    signal(link.child.id(), "TERM");
+    assert_eq!(link.wait().code(), Some(128 + 15));
+    assert!(gone(link.number(1)));
+    assert!(!device.exists());
+}
+
+#[test]
+fn the_next_link_cleans_up_after_one_that_was_killed() {
+    if !possible() {
+        return;
+    }
+    let script = "sleep 63 & echo $ASTRAEA_BASE $!; wait";
+    let mut link = Started::new(astraead().args(["--", "sh", "-c", script]));
+    let device = Device::of(&link.said[0]);
+    let path = format!("/proc/{}/ns/net", link.number(1));
+    // Held open, since a namespace of another test would be given the number of one that has gone.
+    let _held = fs::File::open(&path).expect("it runs");
+    let namespace = fs::read_link(&path).expect("it runs");
+    signal(link.child.id(), "KILL");
+    assert_eq!(link.wait().signal(), Some(9));
+    assert!(!device.exists());
+    assert!(possible());
+    assert!(gone(link.number(1)), "the next start has ended it");
+    assert!(is_left(&namespace), "nobody keeps the namespace");
+}
+
+#[test]
+fn links_of_one_process_number_do_not_meet() {
+    let container = ["-pf", "--mount-proc", "--kill-child"];
+    if !possible() || !has("unshare", &[&container[..], &["true"]].concat()) {
+        return;
+    }
+    let start = |_| {
+        let mut command = Command::new("unshare");
+        command.args(container).args([env!("CARGO_BIN_EXE_astraead"), "link", "--delay", "1ms", "--", "sh", "-c"]);
+        Started::unheard(command.arg("echo $ASTRAEA_BASE; cat"))
+    };
+    // All at one time, so that they do not see each other's routes.
+    let mut links: Vec<Started> = (0..4).map(start).collect();
+    links.iter_mut().for_each(Started::listen);
+    let bases: BTreeSet<&String> = links.iter().map(|link| &link.said[0]).collect();
+    assert_eq!(bases.len(), links.len(), "{bases:?}");
+    for link in &mut links {
+        drop(link.child.stdin.take());
+        assert!(link.wait().success());
+    }
+}
+
+#[test]
+fn no_name_that_anybody_can_take_is_in_the_way_of_a_link() {
+    if !possible() {
+        return;
+    }
+    let name = |block: u32| format!("astraea-link-{}", Ipv4Addr::from_bits((100 << 24 | 64 << 16) + (block << 13)));
+    let take = |block| SocketAddr::from_abstract_name(name(block)).and_then(|name| UnixDatagram::bind_addr(&name)).ok();
+    let _taken: Vec<UnixDatagram> = (0..512).filter_map(take).collect();
+    let output = astraead().args(["--", "true"]).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Tun {
     /// Creates the device in the calling thread's namespace. It goes when the value is dropped, or the process ends.
     ///
     /// # Errors
-    /// If the rights or the driver are missing, or the name is taken.
+    /// If the rights or the driver are missing, or the name is taken ([`Error::is_taken`]).
     pub fn create(name: &str) -> Result<Self, Error> {
         let path = "/dev/net/tun";
         let open = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path);
@@ -65,7 +65,9 @@ impl Tun {
 
     fn configure(&self) -> io::Result<()> {
         let mut request = request(&self.name);
-        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        // A device of that name, even one that nobody uses at present, is somebody else's.
+        let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
         let fd = self.file.as_raw_fd();
         // SAFETY: the requests take a pointer to an ifreq, a plain number and a pointer to an int, all alive.
         unsafe {

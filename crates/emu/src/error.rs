@@ -32,6 +32,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether somebody else has what was asked for, for example a device of that name.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::ResourceBusy)
+    }
+
     /// The failure of `what` with the kernel's answer.
     pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());

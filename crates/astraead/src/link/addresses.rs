@@ -5,13 +5,17 @@
 //! started inside take parts of the block. So a route for the block, on the link's own device, leads back to any depth, and
 //! nobody's tables have to be changed. Inside, the block itself is refused, which keeps packets for parts that nobody
 //! has taken from going round in circles, and tells a nested link what it may take.
+//!
+//! The number of a block is in the name of its link's device. So two links that start at one time, and have not seen each
+//! other's routes, cannot take the same: a network namespace has one device of a name, only root can make it, and it goes
+//! with its process.
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use astraea_emu::Tun;
+use astraea_emu::{Error, Tun};
+
+use crate::failure::Failure;
 
 /// The range, and the bits of a first block's prefix.
 const RANGE: Block = Block { first: Ipv4Addr::new(100, 64, 0, 0), bits: 10 };
@@ -54,6 +58,11 @@ impl Block {
     fn part(self, number: u32, bits: u32) -> Self {
         Self { first: Ipv4Addr::from_bits(self.first.to_bits() + (number << (32 - bits))), bits }
     }
+
+    /// A number that no other block has for which links of the same namespace compete.
+    fn number(self) -> u32 {
+        (self.first.to_bits() >> (32 - self.bits)) % (1 << (FIRST_BITS - RANGE.bits))
+    }
 }
 
 /// A route of the calling thread's namespace.
@@ -93,28 +102,28 @@ fn candidates(routes: &[Route], salt: u32) -> Vec<Block> {
     blocks.filter(|block| !taken(block)).collect()
 }
 
-/// A block that this process has.
-pub(super) struct Claim {
-    pub(super) block: Block,
-    /// A name in the caller's network namespace that one process at a time can have, and that goes with it.
-    _name: UnixDatagram,
-}
-
-/// Takes a free block for `device`, in the caller's namespace.
-pub(super) fn claim(device: &Tun) -> Result<Claim, String> {
+/// Takes a free block in the caller's namespace; it is that of the device until that goes.
+pub(super) fn claim() -> Result<(Block, Tun), Failure> {
     let table = fs::read_to_string("/proc/thread-self/net/route").map_err(|e| format!("/proc/net/route: {e}"))?;
     for block in candidates(&parse(&table), std::process::id()) {
-        let name = SocketAddr::from_abstract_name(format!("astraea-link-{}", block.first));
-        let Ok(name) = name.and_then(|name| UnixDatagram::bind_addr(&name)) else { continue };
-        device.set_addresses(block.outside(), block.inside()).map_err(|error| error.to_string())?;
-        device.add_route(block.first, block.bits).map_err(|error| error.to_string())?;
-        return Ok(Claim { block, _name: name });
+        let device = match Tun::create(&format!("astr{}", block.number())) {
+            Err(error) if error.is_taken() => continue,
+            Err(error @ Error::Permission { .. }) => {
+                return Err(format!("link: {error}; try: sudo astraea link …").into());
+            }
+            made => made?,
+        };
+        device.set_addresses(block.outside(), block.inside())?;
+        device.add_route(block.first, block.bits)?;
+        return Ok((block, device));
     }
     Err("no free addresses in 100.64.0.0/10: expected fewer links, nested at most four deep".into())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn block(text: &str) -> Block {
@@ -142,6 +151,8 @@ mod tests {
         let routes = [route("0.0.0.0/0"), route("100.64.32.0/19"), route("100.65.0.0/16"), route("10.0.0.0/8")];
         let free = candidates(&routes, 1);
         assert_eq!(free[0], block("100.64.64.0/19"), "the second is taken");
+        assert_eq!(free[0].number(), 2);
+        assert_eq!(block("100.127.224.0/19").number(), 511);
         assert_eq!(free.len(), 512 - 1 - 8);
         assert_eq!(
             (free[0].outside(), free[0].inside()),
@@ -155,6 +166,9 @@ mod tests {
         let free = candidates(&[refused("100.64.64.0/19"), Route { to: block("0.0.0.0/0"), rejected: false }], 0);
         assert_eq!(free[0], block("100.64.66.0/23"));
         assert_eq!(free.len(), 15);
+        let numbers: BTreeSet<u32> = free.iter().map(|part| part.number()).collect();
+        assert_eq!(numbers.len(), 15);
+        assert!(!numbers.contains(&0), "the namespace's own device has it");
         assert!(free.iter().all(|part| block("100.64.64.0/19").overlaps(*part)));
         assert_eq!(candidates(&[refused("100.64.66.32/27")], 0)[0], block("100.64.66.34/31"));
         assert_eq!(candidates(&[refused("100.64.66.34/31")], 0), [], "too deep");

@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use astraea_emu::{Config, Error, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
+use astraea_emu::{Config, Namespace, Report, Route, Routing, Running, Tun, kill_orphans, monotonic};
 
 use crate::failure::{Failure, USER_ERROR};
 use crate::output;
@@ -64,19 +64,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err("link: the command has no name; expected a program after --, or nothing for a shell".into());
     }
     let signals = Signals::take()?;
-    let outside = Tun::create(&format!("astr{}", std::process::id())).map_err(|error| match error {
-        Error::Permission { .. } => Failure::from(format!("link: {error}; try: sudo astraea link …")),
-        _ => Failure::from(error),
-    })?;
+    let (block, outside) = addresses::claim()?;
     kill_orphans();
-    let claim = addresses::claim(&outside)?;
     let namespace = Namespace::new()?;
-    let inside = inside_end(&namespace, claim.block)?;
+    let inside = inside_end(&namespace, block)?;
     let logs = arguments.log.iter().flat_map(|base| (0..2).map(|side| Log::create(base, side, &links[side])));
     let logs = logs.collect::<Result<Vec<_>, _>>()?;
 
     let mut command = shell::command(&arguments.command);
-    let base = claim.block.outside().to_string();
+    let base = block.outside().to_string();
     // In nested shells Mahimahi's variable stays that of the outermost.
     let outermost = std::env::var("MAHIMAHI_BASE").unwrap_or_else(|_| base.clone());
     command.env("ASTRAEA_BASE", base).env("MAHIMAHI_BASE", outermost);
