@@ -38,6 +38,9 @@ enum Command {
     #[command(hide = true)]
     Trial(trial::Arguments),
     Link(Box<link::Arguments>),
+    /// Wait for the end of the link around it, and end what that leaves behind
+    #[command(hide = true)]
+    Guard(link::guard::Arguments),
     Attach(attach::Arguments),
     Detach(detach::Arguments),
     Status(status::Arguments),
@@ -63,6 +66,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Trial(arguments) => trial::run(&arguments),
         Command::Link(arguments) => link::run(&arguments),
+        Command::Guard(arguments) => link::guard::run(&arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Detach(arguments) => detach::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

@@ -265,7 +265,7 @@ fn a_request_to_end_ends_the_command_and_what_it_left_behind() {
     if !possible() {
         return;
     }
-    let script = "sleep 61 & echo $ASTRAEA_BASE $!; wait";
+    let script = "env -i sleep 61 & echo $ASTRAEA_BASE $!; wait";
     let mut link = Started::new(astraead().args(["--", "sh", "-c", script]));
     let device = Device::of(&link.said[0]);
     assert!(device.exists());
@@ -276,7 +276,42 @@ fn a_request_to_end_ends_the_command_and_what_it_left_behind() {
 }
 
 #[test]
-fn the_next_link_cleans_up_after_one_that_was_killed() {
+fn a_link_that_is_killed_leaves_nothing_behind() {
+    // The kernel forgets to kill a command with its parent once it has become somebody else.
+    let stranger = ["setpriv", "--reuid=65534", "--clear-groups", "env", "-i"];
+    if !possible() || !has(stranger[0], &["--reuid=65534", "--clear-groups", "true"]) {
+        return;
+    }
+    let script = "sleep 62 & echo $$ $!; wait";
+    // Alone, and within another one, of which the outer is killed.
+    for around in [&[][..], &[env!("CARGO_BIN_EXE_astraead"), "link", "--"]] {
+        let mut link = Started::new(astraead().arg("--").args(around).args(stranger).args(["/bin/sh", "-c", script]));
+        let path = format!("/proc/{}/ns/net", link.number(0));
+        // Held open, since a namespace of another test would be given the number of one that has gone.
+        let _held = fs::File::open(&path).expect("it runs");
+        let namespace = fs::read_link(&path).expect("it runs");
+        assert_ne!(namespace, fs::read_link("/proc/self/ns/net").expect("so do we"));
+        signal(link.child.id(), "KILL");
+        assert_eq!(link.wait().signal(), Some(9));
+        assert!(gone(link.number(0)), "the command");
+        assert!(gone(link.number(1)), "what it has left behind");
+        assert!(is_left(&namespace), "nobody keeps the namespace");
+    }
+}
+
+/// The process that waits for the end of a link.
+fn guard_of(link: u32) -> u32 {
+    let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
+    let mut guards = processes.filter(|entry| {
+        let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        read("cmdline").starts_with("astraea-guard\0") && read("status").contains(&format!("\nPPid:\t{link}\n"))
+    });
+    let guard = guards.next().expect("a link has a guard");
+    guard.file_name().to_str().and_then(|name| name.parse().ok()).expect("a process has a number")
+}
+
+#[test]
+fn the_next_link_cleans_up_where_nobody_else_could() {
     if !possible() {
         return;
     }
@@ -284,15 +319,25 @@ fn the_next_link_cleans_up_after_one_that_was_killed() {
     let mut link = Started::new(astraead().args(["--", "sh", "-c", script]));
     let device = Device::of(&link.said[0]);
     let path = format!("/proc/{}/ns/net", link.number(1));
-    // Held open, since a namespace of another test would be given the number of one that has gone.
+    // As above.
     let _held = fs::File::open(&path).expect("it runs");
     let namespace = fs::read_link(&path).expect("it runs");
+    signal(guard_of(link.child.id()), "KILL");
     signal(link.child.id(), "KILL");
     assert_eq!(link.wait().signal(), Some(9));
     assert!(!device.exists());
     assert!(possible());
     assert!(gone(link.number(1)), "the next start has ended it");
     assert!(is_left(&namespace), "nobody keeps the namespace");
+}
+
+#[test]
+fn a_guard_in_another_namespace_kills_nobody() {
+    let mut bystander = Started::unheard(&mut Command::new("cat"));
+    let output = Command::new(env!("CARGO_BIN_EXE_astraead")).args(["guard", "1"]).output().expect("it runs");
+    assert!(refusal(&output).starts_with("guard: this is another network namespace"), "{output:?}");
+    drop(bystander.child.stdin.take());
+    assert!(bystander.wait().success());
 }
 
 #[test]

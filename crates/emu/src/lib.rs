@@ -41,6 +41,7 @@ mod early;
 mod emulator;
 mod engine;
 mod error;
+mod handle;
 mod live;
 mod namespace;
 mod orphans;

@@ -50,10 +50,18 @@ impl Namespace {
         Ok(Self { file: file.into() })
     }
 
+    /// The number by which the kernel tells it from others, as long as it lives.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn number(&self) -> io::Result<u64> {
+        Ok(nix::sys::stat::fstat(&self.file)?.st_ino)
+    }
+
     /// Kills every process inside, the caller excepted: what a command has left in the background when its network goes.
     pub fn kill_all(&self) {
-        let Ok(here) = nix::sys::stat::fstat(&self.file) else { return };
-        orphans::kill_all_in(here.st_ino);
+        let Ok(number) = self.number() else { return };
+        orphans::kill_all_in(number);
     }
 
     /// A path that names the namespace for other processes while this one lives.

@@ -2,16 +2,22 @@
 //!
 //! Namespaces and devices need no cleaning up: the kernel does it. But a process that was started inside by another one
 //! can outlive an emulator that was killed with `kill -9`, in a namespace that leads nowhere. Processes carry a mark in
-//! their environment that says whose they are; those whose emulator has gone are killed by the next one.
+//! their environment that says whose they are; those whose emulator has gone are killed by the next one. Who has a process
+//! left in the namespace that notices the emulator's end need not wait for that ([`Namespace::kill_all`]).
+//!
+//! [`Namespace::kill_all`]: crate::Namespace::kill_all
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::handle::Handle;
 
 /// Name of the variable: `PID-NAMESPACE:PID:START`.
 const MARK: &str = "ASTRAEA_EMULATOR";
+
+/// How long processes that were killed may take to end, and may start others.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The mark of this process's children, as name and value.
 pub(crate) fn mark() -> (&'static str, String) {
@@ -34,16 +40,34 @@ pub fn kill_orphans() -> usize {
         let orphan = namespace == pid_namespace && started(owner as u32) != Some(start);
         (orphan && network_of(&pid.to_string())? != here).then_some(())
     };
-    let orphans = processes().filter(|pid| is_orphan(*pid).is_some());
-    orphans.filter(|pid| kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).is_ok()).count()
+    kill_where(|pid| is_orphan(pid).is_some())
 }
 
 /// Kills the processes in the network namespace with that inode number, but for this one.
 pub(crate) fn kill_all_in(network: u64) {
-    let inside = |pid: &u32| *pid != std::process::id() && network_of(&pid.to_string()) == Some(network);
-    for pid in processes().filter(inside) {
-        // It may have ended meanwhile.
-        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+    kill_where(|pid| network_of(&pid.to_string()) == Some(network));
+}
+
+/// Kills the processes of which `is_meant` holds, this one excepted, until there are no more: they may start others before
+/// they end. Returns how many that were.
+fn kill_where(is_meant: impl Fn(u32) -> bool) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    let mut killed = 0;
+    loop {
+        let others = processes().filter(|pid| *pid != std::process::id());
+        let found = others.filter_map(|pid| {
+            // Opened before it is looked at: if it ends in between, the number may be another's, but nobody is killed.
+            let process = Handle::open(pid).ok()?;
+            (is_meant(pid) && process.kill().is_ok()).then_some(process)
+        });
+        let found: Vec<Handle> = found.collect();
+        killed += found.len();
+        for process in &found {
+            process.wait(deadline.saturating_duration_since(Instant::now()));
+        }
+        if found.is_empty() || Instant::now() >= deadline {
+            return killed;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `astraea link`: a shell, or a command, behind an emulated link.
 
 mod addresses;
+pub(crate) mod guard;
 mod log;
 mod meter;
 mod options;
@@ -22,6 +23,7 @@ use astraea_emu::{Config, Namespace, Report, Route, Routing, Running, Tun, kill_
 use crate::failure::{Failure, USER_ERROR};
 use crate::output;
 use addresses::Block;
+use guard::Guard;
 use log::Log;
 use meter::Meter;
 use options::Sides;
@@ -68,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     kill_orphans();
     let namespace = Namespace::new()?;
     let inside = inside_end(&namespace, block)?;
+    let _guard = Guard::start(&namespace).map_err(|error| format!("link: starting a process: {error}"))?;
     let logs = arguments.log.iter().flat_map(|base| (0..2).map(|side| Log::create(base, side, &links[side])));
     let logs = logs.collect::<Result<Vec<_>, _>>()?;
 
