@@ -431,6 +431,62 @@ fn what_cannot_be_written_is_no_end_of_the_command() {
     }
 }
 
+/// A group of processes that has room for so many.
+struct Room(PathBuf);
+
+impl Room {
+    /// `None` where no such groups can be made; says so.
+    fn new(most: usize) -> Option<Self> {
+        for hierarchy in ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"] {
+            let group = Path::new(hierarchy).join(format!("astraea-test-{}-{most}", std::process::id()));
+            if fs::create_dir(&group).is_ok() {
+                let room = Self(group);
+                if fs::write(room.0.join("pids.max"), most.to_string()).is_ok() {
+                    return Some(room);
+                }
+            }
+        }
+        eprintln!("skipped: no group of processes can be made under /sys/fs/cgroup");
+        None
+    }
+
+    /// Runs the program with these arguments as the only one in the group.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let script = r#"echo $$ > "$0"; exec "$@""#;
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(self.0.join("cgroup.procs")).arg(env!("CARGO_BIN_EXE_astraead"));
+        command.args(arguments).output().expect("it runs")
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // A process that has ended leaves it a moment later.
+        let begin = Instant::now();
+        while fs::remove_dir(&self.0).is_err() && begin.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn no_room_for_a_thread_or_process_is_one_line() {
+    if !possible() {
+        return;
+    }
+    for most in 1..6 {
+        let Some(room) = Room::new(most) else { return };
+        let output = room.run(&["link", "--", "true"]);
+        if most == 1 || !output.status.success() {
+            let line = refusal(&output);
+            assert!(line.ends_with("Resource temporarily unavailable (os error 11)"), "{line}");
+        }
+        if most == 1 {
+            assert!(refusal(&room.run(&["doctor"])).starts_with("doctor: starting a thread: Resource temporarily"));
+        }
+    }
+}
+
 #[test]
 fn a_report_that_cannot_be_written_is_known_before_the_command_runs() {
     if !possible() {

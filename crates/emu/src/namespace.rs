@@ -81,7 +81,7 @@ impl Namespace {
     /// Runs `work` on a thread of its own inside the namespace.
     ///
     /// # Errors
-    /// If the namespace cannot be entered, or what `work` returns.
+    /// If there can be no thread, the namespace cannot be entered, or what `work` returns.
     ///
     /// # Panics
     /// If `work` does.
@@ -128,5 +128,9 @@ const CURRENT: &str = "/proc/thread-self/ns/net";
 
 /// Runs `work` on a new thread, whose namespace may change without consequence for others.
 fn in_new_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    std::thread::scope(|scope| {
+        // Where the system has no room for a thread that is an error like any other.
+        let thread = std::thread::Builder::new().spawn_scoped(scope, work)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }

@@ -1,7 +1,6 @@
 //! Rights, processors, clock, and what BPF needs.
 
-use std::fs;
-use std::thread;
+use std::{fs, io, thread};
 
 use astraea_kernel::{Error, system};
 use nix::libc;
@@ -16,10 +15,13 @@ const CAPABILITIES: [(u32, &str, &[Feature]); 3] = [
 ];
 
 /// Everything about the host itself.
-pub(super) fn checks() -> Vec<Check> {
-    let mut found = vec![rights(), realtime(), processors(), clock()];
+///
+/// # Errors
+/// If there is no room for a thread.
+pub(super) fn checks() -> io::Result<Vec<Check>> {
+    let mut found = vec![rights(), realtime()?, processors(), clock()];
     found.extend(bpf());
-    found
+    Ok(found)
 }
 
 /// Processors that this process may use.
@@ -61,18 +63,18 @@ fn capabilities() -> u64 {
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
-fn realtime() -> Check {
+fn realtime() -> io::Result<Check> {
     let name = "real-time priority";
-    let permitted = thread::spawn(|| {
+    let permitted = thread::Builder::new().spawn(|| {
         let parameter = libc::sched_param { sched_priority: 10 };
         // SAFETY: the pointer is to a parameter that lives across the call; 0 is the calling thread, which then ends.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) == 0 }
-    });
+    })?;
     if permitted.join().unwrap_or(false) {
-        return Check::ok(name, "SCHED_FIFO");
+        return Ok(Check::ok(name, "SCHED_FIFO"));
     }
     let limits = "packets leave emulated links late when the machine is busy";
-    Check::limited(name, "not permitted", limits, "run as root, or with CAP_SYS_NICE or a limit on rtprio")
+    Ok(Check::limited(name, "not permitted", limits, "run as root, or with CAP_SYS_NICE or a limit on rtprio"))
 }
 
 fn processors() -> Check {

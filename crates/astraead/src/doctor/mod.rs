@@ -143,7 +143,7 @@ fn examine() -> Result<Findings, Failure> {
         .iter()
         .map(|scheme| entry(scheme, (!scheme.learned && available.contains(scheme.kernel)) || can_be_brought(scheme)))
         .collect();
-    let mut checks = host::checks();
+    let mut checks = host::checks().map_err(|error| format!("doctor: starting a thread: {error}"))?;
     checks.extend(links::checks());
     checks.push(links::schemes(&schemes));
     let abilities = Feature::ALL.map(|feature| {
