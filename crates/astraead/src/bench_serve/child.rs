@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use astraea_serve::Address;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, mkdtemp};
 
 use super::Arguments;
 use crate::failure::Failure;
@@ -23,8 +23,8 @@ pub(super) struct Child {
 
 impl Child {
     pub(super) fn start(arguments: &Arguments) -> Result<Self, Failure> {
-        let directory = std::env::temp_dir().join(format!("astraea-bench-{}", std::process::id()));
-        fs::create_dir_all(&directory)?;
+        // Another container may have a process of the same number, and the same temporary directory.
+        let directory = mkdtemp(&std::env::temp_dir().join("astraea-bench-XXXXXX"))?;
         // Free a moment ago is all that can be known of a port.
         let metrics = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let address = if arguments.udp {
