@@ -1,6 +1,7 @@
 //! CUBIC: as in RFC 9438 with the slow start of `HyStart++` (RFC 9406), or as Linux has it.
 
 use crate::newreno::MIN_RTO;
+use crate::window_use::WindowUse;
 use crate::{Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
 
 /// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
@@ -43,6 +44,8 @@ impl Default for CubicConfig {
 /// * slow start, the initial one and later ones, ends by the older `HyStart` ([`ClassicHyStart`]), once until the next timeout;
 /// * idle for more than a retransmission timeout, the window is halved with each that has passed, three quarters of it are the
 ///   slow-start threshold at least, and the epoch goes on;
+/// * the window grows for a whole flight once it held the sender back, and in slow start from half of it in flight
+///   (`tcp_is_cwnd_limited`; §5.8: only while it does);
 /// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
 /// * the reduction starts from the window (RFC 9438 §4.6 says flight);
 /// * the cubic is looked at the smallest round-trip time ahead (§4.2: the smoothed one);
@@ -58,6 +61,8 @@ pub struct Cubic {
     state: State,
     /// Before the last reduction, for when it turns out to have been spurious (§4.9).
     undo: Option<State>,
+    /// How far the window is used (`linux`).
+    usage: WindowUse,
     hystart: HyStart,
     classic: ClassicHyStart,
     /// It has ended a slow start since the last timeout, and does not look at another one (`linux`).
@@ -121,6 +126,7 @@ impl Cubic {
                 epoch: None,
             },
             undo: None,
+            usage: WindowUse::default(),
             hystart: HyStart::new(mss, false),
             classic: ClassicHyStart::default(),
             found: false,
@@ -146,8 +152,19 @@ impl Cubic {
         (self.state.w_max > 0.0).then_some(self.state.w_max)
     }
 
+    /// Whether the flow uses enough of its window for it to grow.
+    #[inline]
+    fn is_used(&mut self, ack: &Ack) -> bool {
+        if !self.config.linux {
+            return ack.cwnd_limited;
+        }
+        let cwnd = self.cwnd();
+        self.usage.on_ack(ack, cwnd, self.mss as u64);
+        self.usage.allows_growth(cwnd, self.state.cwnd < self.state.ssthresh)
+    }
+
     /// Slow start (§4.10). Returns the acknowledged bytes that are left for congestion avoidance.
-    fn slow_start(&mut self, ack: &Ack, acked: f64, rtt: &Rtt) -> f64 {
+    fn slow_start(&mut self, ack: &Ack, used: bool, acked: f64, rtt: &Rtt) -> f64 {
         let state = &mut self.state;
         if self.config.linux {
             let looks = self.config.hystart && !self.found;
@@ -163,12 +180,12 @@ impl Cubic {
                 state.cwnd_prior = state.cwnd;
                 return acked;
             }
-            if ack.cwnd_limited {
+            if used {
                 state.cwnd += growth as f64 / self.mss;
             }
             return 0.0;
         }
-        if !ack.cwnd_limited {
+        if !used {
             return 0.0;
         }
         let room = state.ssthresh - state.cwnd;
@@ -245,12 +262,13 @@ impl Controller for Cubic {
         self.last_ack = ack.now;
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
+        let used = self.is_used(ack);
         if ack.hole_open {
             return;
         }
         let mut acked = ack.acked as f64;
         if self.state.cwnd < self.state.ssthresh {
-            acked = self.slow_start(ack, acked, rtt);
+            acked = self.slow_start(ack, used, acked, rtt);
             if acked <= 0.0 {
                 return;
             }
@@ -258,7 +276,7 @@ impl Controller for Cubic {
         if ack.in_recovery {
             return;
         }
-        if ack.cwnd_limited {
+        if used {
             self.avoid_congestion(ack, acked, rtt);
         } else if let Some(epoch) = &mut self.state.epoch {
             epoch.start = (epoch.start + since_last).min(ack.now);

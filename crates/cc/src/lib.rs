@@ -35,6 +35,7 @@ mod scheme;
 mod sliding;
 mod vegas;
 mod vivace;
+mod window_use;
 
 pub use allegro::Allegro;
 pub use bbr::{Bbr, BbrMode};

@@ -1,5 +1,6 @@
 //! `NewReno` (RFC 5681, RFC 6582) with the initial window of RFC 6928.
 
+use crate::window_use::WindowUse;
 use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MILLISECOND, Nanos, Rtt, Signal};
 
 /// Floor of the retransmission timeout that separates a pause from an idle period (200 ms as in Linux).
@@ -16,11 +17,13 @@ pub(crate) const MIN_RTO: Nanos = 200 * MILLISECOND;
 ///   without selective acknowledgements; here the transport counts what is in flight.
 /// * Timeout (§3.1): one segment. `ssthresh` stays when the same data times out again.
 /// * Idle for longer than a retransmission timeout (§4.1): at most the initial window.
-/// * The window grows only when it held the sender back, and not while a loss is repaired.
+/// * The window grows only when it held the sender back, for a whole flight and in slow start from half of the window, as in
+///   Linux (`tcp_is_cwnd_limited`), and not while a loss is repaired.
 #[derive(Clone, Debug)]
 pub struct NewReno {
     mss: u64,
     window: Window,
+    usage: WindowUse,
     /// Before the last reduction, for when it turns out to have been spurious.
     undo: Option<Window>,
     /// Nothing has been acknowledged since the last timeout.
@@ -45,6 +48,7 @@ impl NewReno {
         Self {
             mss,
             window: Window { cwnd, ssthresh: u64::MAX, credit: 0 },
+            usage: WindowUse::default(),
             undo: None,
             timed_out: false,
             rto: Rtt::default().retransmission_timeout(MIN_RTO),
@@ -78,6 +82,7 @@ impl NewReno {
     pub(crate) fn note(&mut self, ack: &Ack, rtt: &Rtt) {
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
+        self.usage.on_ack(ack, self.window.cwnd, self.mss);
     }
 
     /// Remembers the window and sets `ssthresh` to half of the flight (RFC 5681 equation 4). What is in flight beyond
@@ -93,7 +98,7 @@ impl Controller for NewReno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.note(ack, rtt);
-        if !ack.cwnd_limited || ack.hole_open {
+        if ack.hole_open || !self.usage.allows_growth(self.window.cwnd, self.in_slow_start()) {
             return;
         }
         let window = &mut self.window;
@@ -223,13 +228,32 @@ mod tests {
     #[test]
     fn the_window_grows_only_when_it_is_used_and_nothing_is_repaired() {
         let mut reno = at(40);
-        reno.on_ack(&Ack { cwnd_limited: false, ..ack(40) }, &Rtt::default());
+        // Half of it is in flight.
+        reno.on_ack(&Ack { cwnd_limited: false, sent_at: SECOND, ..ack(20) }, &Rtt::default());
         assert_eq!(reno.cwnd(), 40 * MSS);
         reno.on_ack(&Ack { hole_open: true, ..ack(40) }, &Rtt::default());
         assert_eq!(reno.cwnd(), 40 * MSS);
         reno.on_congestion(&congestion(40, Signal::Loss));
         reno.on_ack(&Ack { in_recovery: true, ..ack(40) }, &Rtt::default());
         assert_eq!(reno.cwnd(), 20 * MSS);
+    }
+
+    /// Messages of 12 packets, each acknowledged before the next.
+    #[test]
+    fn a_message_longer_than_the_window_opens_it() {
+        let mut reno = NewReno::new(MSS as u32);
+        for message in 1..=3 {
+            let sent_at = message * SECOND;
+            for left in (0..12).rev() {
+                let now = sent_at + SECOND / 2;
+                // Only the first does not fit: its last two packets leave with the first acknowledgement.
+                let cwnd_limited = message == 1 && left == 11;
+                let in_flight = if cwnd_limited { 9 } else { left } * MSS;
+                reno.on_ack(&Ack { now, sent_at, in_flight, cwnd_limited, ..ack(1) }, &Rtt::default());
+            }
+            // Once 24 packets fit, 12 are half of them.
+            assert_eq!(reno.cwnd(), [22, 24, 24][message as usize - 1] * MSS, "after message {message}");
+        }
     }
 
     #[test]

@@ -235,6 +235,28 @@ fn blind(packets: u64) -> Cubic {
     cubic
 }
 
+/// Ten packets fill the window, two more leave with the first acknowledgement, and then the application pauses.
+#[test]
+fn in_linux_a_message_longer_than_the_window_opens_it() {
+    let packet = u64::from(MSS);
+    for (linux, expected) in [(false, 11.0), (true, 22.0)] {
+        let mut cubic = Cubic::new(CubicConfig { linux, ..CubicConfig::default() }, MSS);
+        for left in (0..12).rev() {
+            let cwnd_limited = left == 11;
+            let in_flight = if cwnd_limited { 9 } else { left } * packet;
+            cubic.on_ack(&Ack { in_flight, cwnd_limited, ..ack(SECOND, 1.0) }, &rtt());
+        }
+        assert_eq!(packets(&cubic), expected, "{linux}");
+        // Five packets of the next flight do not.
+        for left in (0..5).rev() {
+            let in_flight = left * packet;
+            let ack = Ack { sent_at: 2 * SECOND, in_flight, cwnd_limited: false, ..ack(2 * SECOND + RTT, 1.0) };
+            cubic.on_ack(&ack, &rtt());
+        }
+        assert_eq!(packets(&cubic), expected, "{linux}");
+    }
+}
+
 #[test]
 fn linux_grows_by_a_twentieth_a_round_trip_before_the_first_loss() {
     let mut cubic = blind(200);
