@@ -1,6 +1,6 @@
 //! CUBIC: as in RFC 9438 with the slow start of `HyStart++` (RFC 9406), or as Linux has it.
 
-use crate::newreno::MIN_RTO;
+use crate::newreno::{MIN_RTO, halvings};
 use crate::window_use::WindowUse;
 use crate::{Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
 
@@ -325,9 +325,8 @@ impl Controller for Cubic {
         }
         if self.config.linux {
             // The window is halved with every timeout that has passed; the epoch goes on.
-            let halvings = ((idle - 1) / self.rto.max(1)).min(60) as i32;
             state.ssthresh = state.ssthresh.max(0.75 * state.cwnd);
-            state.cwnd = (state.cwnd * 0.5_f64.powi(halvings)).max(restart);
+            state.cwnd = (state.cwnd * 0.5_f64.powi(halvings(idle, self.rto) as i32)).max(restart);
         } else {
             state.cwnd = restart;
             state.epoch = None;

@@ -6,6 +6,11 @@ use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MILLISECOND, Nanos, Rtt
 /// Floor of the retransmission timeout that separates a pause from an idle period (200 ms as in Linux).
 pub(crate) const MIN_RTO: Nanos = 200 * MILLISECOND;
 
+/// How often Linux halves a window after an idle time: once for every timeout that has passed (`tcp_cwnd_restart`).
+pub(crate) fn halvings(idle: Nanos, rto: Nanos) -> u32 {
+    (idle.saturating_sub(1) / rto.max(1)).min(60) as u32
+}
+
 /// `NewReno`: one segment more per round trip, half as much after a loss.
 ///
 /// * Slow start (RFC 5681 §3.1): one byte per byte acknowledged, so that delayed acknowledgements do not slow it
@@ -75,6 +80,15 @@ impl NewReno {
     pub(crate) fn set_window(&mut self, cwnd: u64, ssthresh: u64) {
         self.window.cwnd = cwnd;
         self.window.ssthresh = ssthresh;
+    }
+
+    /// After an idle time, for a scheme that does as Linux: the window is halved with every timeout that has passed, down to
+    /// the initial one, and three quarters of it are the threshold at least.
+    pub(crate) fn restart_by_halves(&mut self, idle: Nanos) {
+        let Window { cwnd, ssthresh, .. } = &mut self.window;
+        let least = (*cwnd).min(u64::from(INITIAL_WINDOW) * self.mss);
+        *ssthresh = (*ssthresh).max(*cwnd / 4 * 3);
+        *cwnd = (*cwnd >> halvings(idle, self.rto)).max(least);
     }
 
     /// Takes note of an acknowledgement without growing by it.

@@ -39,8 +39,8 @@ impl Default for VegasConfig {
 /// * A loss, a mark, a timeout and what is acknowledged while a loss is repaired: [`NewReno`]. The paper's own rules of
 ///   retransmission belong to the transport; Linux does without them too.
 /// * When a packet leaves and no other is in flight, after a pause however short or once all were lost, the base is
-///   measured anew; a route that has become longer is not noticed otherwise. A pause of more than a retransmission
-///   timeout leaves `ssthresh` at 3/4 of the window that there was, at least.
+///   measured anew; a route that has become longer is not noticed otherwise. A pause halves the window with every
+///   retransmission timeout that passes, down to the initial one, and leaves `ssthresh` at 3/4 of it, at least.
 ///
 /// With `q` packets in the queue of a path that holds `P`, this `diff` is `q (1 + q / P)`: the same where `q` is small
 /// against `P`. The paper and ns-3 (`w (RTT − base) / RTT`) have `q`.
@@ -133,10 +133,8 @@ impl Controller for Vegas {
         self.reno.on_spurious_congestion(now);
     }
 
-    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
-        let cwnd = self.reno.cwnd();
-        self.reno.set_window(cwnd, self.reno.ssthresh().max(cwnd / 4 * 3));
-        self.reno.on_idle_restart(now, idle);
+    fn on_idle_restart(&mut self, _now: Nanos, idle: Nanos) {
+        self.reno.restart_by_halves(idle);
     }
 
     #[inline]
@@ -286,6 +284,23 @@ mod tests {
         };
         assert_eq!(after(2 * MSS), 19, "twenty packets in the queue");
         assert_eq!(after(MSS), 21, "none: twice the round trip is the new base");
+    }
+
+    /// The timeout is 1 s.
+    #[test]
+    fn an_idle_time_halves_the_window_with_every_timeout() {
+        for (idle, window) in [(SECOND, 32), (SECOND + 1, 16), (2 * SECOND, 16), (2 * SECOND + 1, 10)] {
+            let mut hand = avoiding();
+            for _ in 0..12 {
+                hand.round(20, BASE);
+            }
+            hand.vegas.on_idle_restart(hand.now, idle);
+            assert_eq!((hand.vegas.cwnd(), hand.vegas.ssthresh()), (window * MSS, 24 * MSS), "{idle}");
+        }
+        let mut small = Hand::new();
+        small.vegas.on_timeout(small.now, 10 * MSS);
+        small.vegas.on_idle_restart(small.now, 10 * SECOND);
+        assert_eq!(small.vegas.cwnd(), MSS, "no pause makes it larger");
     }
 
     #[test]
