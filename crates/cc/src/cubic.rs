@@ -47,6 +47,7 @@ impl Default for CubicConfig {
 /// * the window grows for a whole flight once it held the sender back, and in slow start from half of it in flight
 ///   (`tcp_is_cwnd_limited`; §5.8: only while it does);
 /// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
+/// * an undone reduction brings back window and threshold, not the cubic: it is flat at that window (§4.9: all of it);
 /// * the reduction starts from the window (RFC 9438 §4.6 says flight);
 /// * the cubic is looked at the smallest round-trip time ahead (§4.2: the smoothed one);
 /// * the Reno-friendly window grows by α at all sizes (§4.3: by 1 above the previous window), and is approached within
@@ -311,10 +312,14 @@ impl Controller for Cubic {
     }
 
     fn on_spurious_congestion(&mut self, _now: Nanos) {
-        if let Some(before) = self.undo.take()
-            && self.state.cwnd < self.state.cwnd_prior
-        {
-            self.state = before;
+        let Some(before) = self.undo.take() else { return };
+        let state = &mut self.state;
+        if self.config.linux {
+            // Window and threshold come back (`tcp_reno_undo_cwnd`); of the cubic, what the reduction has made of it stays.
+            state.cwnd = state.cwnd.max(before.cwnd);
+            state.ssthresh = state.ssthresh.max(before.ssthresh).max(0.75 * before.cwnd);
+        } else if state.cwnd < state.cwnd_prior {
+            *state = before;
         }
     }
 

@@ -126,6 +126,38 @@ fn a_spurious_loss_is_undone_unless_the_window_is_back_already() {
 }
 
 #[test]
+fn in_linux_an_undone_loss_leaves_a_cubic_that_is_flat_at_the_window() {
+    for linux in [false, true] {
+        let mut cubic = at(1000.0, CubicConfig { linux, ..CubicConfig::default() });
+        cubic.on_congestion(&congestion(SECOND, 1000, Signal::Loss));
+        // From 700 back to the plateau at 1000 in cbrt(300 / 0.4) = 9.09 s, and up from there: 1000 + 0.4 * 6.01^3 = 1087.
+        for tenth in 0..=150 {
+            let window = packets(&cubic);
+            cubic.on_ack(&ack(2 * SECOND + tenth * RTT, window), &rtt());
+        }
+        let before = packets(&cubic);
+        assert!((before - 1085.0).abs() < 5.0, "{before}");
+        cubic.on_congestion(&congestion(17 * SECOND, 1085, Signal::Loss));
+        cubic.on_spurious_congestion(17 * SECOND);
+        assert!((packets(&cubic) - before).abs() < 0.01, "{} is not {before}", packets(&cubic));
+        // A round trip: 0.4 * (6.11^3 - 6.01^3) = 4.4 on the old curve, and less than Reno's segment at a plateau.
+        cubic.on_ack(&ack(17 * SECOND, 0.0), &rtt());
+        cubic.on_ack(&ack(17 * SECOND + RTT, before), &rtt());
+        let grown = packets(&cubic) - before;
+        assert!(if linux { grown < 1.0 } else { grown > 4.0 }, "{grown}");
+    }
+}
+
+#[test]
+fn in_linux_an_undone_timeout_leaves_no_plateau() {
+    let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+    cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
+    cubic.on_timeout(2 * SECOND, 70 * u64::from(MSS));
+    cubic.on_spurious_congestion(2 * SECOND);
+    assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (70.0, 70.0, None));
+}
+
+#[test]
 fn marks_reduce_the_window_to_one_segment_and_are_not_undone() {
     let mut cubic = at(10.0, CubicConfig::default());
     for flight in [10, 7, 5, 3, 2, 1, 1] {
