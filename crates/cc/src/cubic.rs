@@ -47,6 +47,7 @@ impl Default for CubicConfig {
 /// * the window grows for a whole flight once it held the sender back, and in slow start from half of it in flight
 ///   (`tcp_is_cwnd_limited`; §5.8: only while it does);
 /// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
+/// * marks leave two segments at least, as losses do;
 /// * an undone reduction brings back window and threshold, not the cubic: it is flat at that window (§4.9: all of it);
 /// * the reduction starts from the window (RFC 9438 §4.6 says flight);
 /// * the cubic is looked at the smallest round-trip time ahead (§4.2: the smoothed one);
@@ -286,12 +287,10 @@ impl Controller for Cubic {
 
     fn on_congestion(&mut self, event: &Congestion) {
         let reduced = self.reduce(event.flight_size);
-        match event.signal {
-            Signal::Loss => self.state.cwnd = reduced.max(2.0),
-            Signal::Ecn => {
-                self.state.cwnd = reduced.max(1.0);
-                self.undo = None;
-            }
+        let marked = event.signal == Signal::Ecn;
+        self.state.cwnd = reduced.max(if marked && !self.config.linux { 1.0 } else { 2.0 });
+        if marked {
+            self.undo = None;
         }
     }
 

@@ -158,14 +158,16 @@ fn in_linux_an_undone_timeout_leaves_no_plateau() {
 }
 
 #[test]
-fn marks_reduce_the_window_to_one_segment_and_are_not_undone() {
-    let mut cubic = at(10.0, CubicConfig::default());
-    for flight in [10, 7, 5, 3, 2, 1, 1] {
-        cubic.on_congestion(&congestion(SECOND, flight, Signal::Ecn));
+fn marks_reduce_the_window_to_one_segment_in_linux_to_two_and_are_not_undone() {
+    for (linux, least) in [(false, 1.0), (true, 2.0)] {
+        let mut cubic = at(10.0, CubicConfig { linux, ..CubicConfig::default() });
+        for flight in [10, 7, 5, 3, 2, 1, 1] {
+            cubic.on_congestion(&congestion(SECOND, flight, Signal::Ecn));
+        }
+        assert_eq!((packets(&cubic), cubic.ssthresh()), (least, 2.0));
+        cubic.on_spurious_congestion(SECOND);
+        assert_eq!(packets(&cubic), least);
     }
-    assert_eq!((packets(&cubic), cubic.ssthresh()), (1.0, 2.0));
-    cubic.on_spurious_congestion(SECOND);
-    assert_eq!(packets(&cubic), 1.0);
 }
 
 /// After a loss at 100: the window at `t` seconds on the cubic, when the sender used none of its window during
