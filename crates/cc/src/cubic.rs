@@ -46,6 +46,8 @@ impl Default for CubicConfig {
 ///   slow-start threshold at least, and the epoch goes on;
 /// * the window grows for a whole flight once it held the sender back, and in slow start from half of it in flight
 ///   (`tcp_is_cwnd_limited`; §5.8: only while it does);
+/// * the epoch is shifted when a packet leaves and no other is in flight, by the time since the one before, round trip and all
+///   (`CA_EVENT_TX_START`; §5.8: by all time in which the window is not used);
 /// * until the first loss, and the first after a timeout, the window grows by at least 5 % in a round trip;
 /// * marks leave two segments at least, as losses do;
 /// * an undone reduction brings back window and threshold, not the cubic: it is flat at that window (§4.9: all of it);
@@ -71,7 +73,8 @@ pub struct Cubic {
     found: bool,
     /// Nothing has been acknowledged since the last timeout.
     timed_out: bool,
-    last_ack: Nanos,
+    /// The window was last in use: when the newest acknowledgement came, or the newest packet left (`linux`).
+    last_used: Nanos,
     rto: Nanos,
 }
 
@@ -133,7 +136,7 @@ impl Cubic {
             classic: ClassicHyStart::default(),
             found: false,
             timed_out: false,
-            last_ack: 0,
+            last_used: 0,
             rto: Rtt::default().retransmission_timeout(MIN_RTO),
         }
     }
@@ -250,18 +253,21 @@ impl Controller for Cubic {
     #[inline]
     fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
         // Before this, nothing was in flight: a pause, however short, in which no window was used (§5.8).
-        if in_flight == bytes
-            && let Some(epoch) = &mut self.state.epoch
-        {
-            epoch.start = (epoch.start + now.saturating_sub(self.last_ack)).min(now);
-            self.last_ack = now;
+        let pause = in_flight == bytes;
+        if pause && let Some(epoch) = &mut self.state.epoch {
+            epoch.start = (epoch.start + now.saturating_sub(self.last_used)).min(now);
+        }
+        if pause || self.config.linux {
+            self.last_used = now;
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        let since_last = ack.now.saturating_sub(self.last_ack);
-        self.last_ack = ack.now;
+        let unused = ack.now.saturating_sub(self.last_used);
+        if !self.config.linux {
+            self.last_used = ack.now;
+        }
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
         let used = self.is_used(ack);
@@ -280,8 +286,10 @@ impl Controller for Cubic {
         }
         if used {
             self.avoid_congestion(ack, acked, rtt);
-        } else if let Some(epoch) = &mut self.state.epoch {
-            epoch.start = (epoch.start + since_last).min(ack.now);
+        } else if !self.config.linux
+            && let Some(epoch) = &mut self.state.epoch
+        {
+            epoch.start = (epoch.start + unused).min(ack.now);
         }
     }
 

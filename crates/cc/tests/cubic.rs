@@ -172,8 +172,8 @@ fn marks_reduce_the_window_to_one_segment_in_linux_to_two_and_are_not_undone() {
 
 /// After a loss at 100: the window at `t` seconds on the cubic, when the sender used none of its window during
 /// `pause` seconds before.
-fn after_pause(pause: impl Fn(&mut Cubic)) -> f64 {
-    let mut cubic = at(100.0, CubicConfig::default());
+fn after_pause(linux: bool, pause: impl Fn(&mut Cubic)) -> f64 {
+    let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::default() });
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&ack(2 * SECOND, 1.0), &rtt());
     pause(&mut cubic);
@@ -181,25 +181,54 @@ fn after_pause(pause: impl Fn(&mut Cubic)) -> f64 {
     packets(&cubic)
 }
 
+/// The application sends less than the window.
+fn limited(cubic: &mut Cubic) {
+    for tenth in 21..80 {
+        cubic.on_ack(&Ack { cwnd_limited: false, ..ack(tenth * RTT, 5.0) }, &rtt());
+    }
+}
+
+/// A packet at a time, each after the one before was acknowledged.
+fn idle(cubic: &mut Cubic) {
+    for step in 1..=59 {
+        cubic.on_sent(2 * SECOND + step * RTT, 1000, 1000);
+    }
+}
+
+/// All but 0.1 s of the six is taken out: target W(0.2) = 100 - 0.4 * 4.017^3 = 74.07, 30/70 of a round trip:
+/// 70.03 + 4.04 * 30 / 70.03 = 71.76. Without the pause W(6.1) = 102.67 brings 70.03 + 32.64 * 0.428 = 84.01.
+const PAUSED: f64 = 71.76;
+const BUSY: f64 = 84.01;
+
 #[test]
 fn unused_time_does_not_count() {
-    let busy = after_pause(|_| {});
-    let limited = after_pause(|cubic| {
-        for tenth in 21..80 {
-            cubic.on_ack(&Ack { cwnd_limited: false, ..ack(tenth * RTT, 5.0) }, &rtt());
+    for (what, window, expected) in [
+        ("busy", after_pause(false, |_| {}), BUSY),
+        ("limited", after_pause(false, limited), PAUSED),
+        ("idle", after_pause(false, idle), PAUSED),
+    ] {
+        assert!((window - expected).abs() < 0.05, "{what}: {window}");
+    }
+}
+
+#[test]
+fn in_linux_only_pauses_do_not_count_from_the_last_packet_on() {
+    // The round trips of a window of one packet are time in which it is used, but not in Linux.
+    let stop_and_wait = |cubic: &mut Cubic| {
+        for tenth in 20..80 {
+            cubic.on_sent(tenth * RTT, 1000, 1000);
+            cubic.on_ack(&ack((tenth + 1) * RTT, 0.0), &rtt());
         }
-    });
-    // A packet at a time, each after the one before was acknowledged.
-    let idle = after_pause(|cubic| {
-        for step in 1..=59 {
-            cubic.on_sent(2 * SECOND + step * RTT, 1000, 1000);
-        }
-    });
-    // All but 0.1 s of the six is taken out: target W(0.2) = 100 - 0.4 * 4.017^3 = 74.07, 30/70 of a round trip:
-    // 70.03 + 4.04 * 30 / 70.03 = 71.76. Without the pause W(6.1) = 102.67 brings 70.03 + 32.64 * 0.428 = 84.01.
-    assert!((busy - 84.01).abs() < 0.05, "{busy}");
-    assert!((limited - 71.76).abs() < 0.05, "{limited}");
-    assert!((idle - 71.76).abs() < 0.05, "{idle}");
+    };
+    for (what, window, expected) in [
+        ("busy", after_pause(true, |_| {}), BUSY),
+        ("limited", after_pause(true, limited), BUSY),
+        ("idle", after_pause(true, idle), PAUSED),
+        ("a packet at a time", after_pause(true, stop_and_wait), PAUSED),
+        ("in the RFC", after_pause(false, stop_and_wait), BUSY),
+    ] {
+        assert!((window - expected).abs() < 0.05, "{what}: {window}");
+    }
 }
 
 #[test]
