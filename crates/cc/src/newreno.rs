@@ -3,7 +3,8 @@
 use crate::window_use::WindowUse;
 use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MILLISECOND, Nanos, Rtt, Signal};
 
-/// Floor of the retransmission timeout that separates a pause from an idle period (200 ms as in Linux).
+/// What the retransmission timeout that separates a pause from an idle period has beyond a round trip at least (200 ms as in
+/// Linux).
 pub(crate) const MIN_RTO: Nanos = 200 * MILLISECOND;
 
 /// How often Linux halves a window after an idle time: once for every timeout that has passed (`tcp_cwnd_restart`).

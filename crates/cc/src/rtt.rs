@@ -66,13 +66,14 @@ impl Rtt {
         self.variation
     }
 
-    /// Retransmission timeout without back-off: `srtt + max(G, 4 rttvar)`, at least `min_rto`; 1 s before the first
-    /// sample (RFC 6298 (2.1) to (2.4)).
-    pub fn retransmission_timeout(&self, min_rto: Nanos) -> Nanos {
+    /// Retransmission timeout without back-off: `srtt + max(G, 4 rttvar)`; 1 s before the first sample (RFC 6298 (2.1) to
+    /// (2.3)). `least` is a floor under the second term, where Linux has it (`tcp_rto_min` in `tcp_rtt_estimator`), and not
+    /// under the sum as in (2.4): a round trip longer than the floor leaves room for a delayed acknowledgement, too.
+    pub fn retransmission_timeout(&self, least: Nanos) -> Nanos {
         if !self.has_sample() {
             return SECOND;
         }
-        (self.smoothed + (4 * self.variation).max(Self::GRANULARITY)).max(min_rto)
+        self.smoothed + (4 * self.variation).max(Self::GRANULARITY).max(least)
     }
 }
 
@@ -102,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn timeout_respects_the_floor() {
+    fn a_timeout_is_later_than_the_round_trip_by_the_floor() {
         let mut rtt = Rtt::default();
         for _ in 0..100 {
             rtt.update(10 * MILLISECOND);
         }
-        assert_eq!(rtt.retransmission_timeout(200 * MILLISECOND), 200 * MILLISECOND);
+        assert_eq!(rtt.retransmission_timeout(200 * MILLISECOND), 210 * MILLISECOND);
         assert_eq!(rtt.retransmission_timeout(0), 11 * MILLISECOND);
     }
 }

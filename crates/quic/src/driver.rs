@@ -8,7 +8,7 @@ use astraea_cc::{
     SendStamp, Signal,
 };
 
-/// Floor of the time without a packet that counts as idle, as in the simulator's sender.
+/// What the time without a packet that counts as idle has beyond a round trip at least, as in the simulator's sender.
 const MIN_RTO: Nanos = 200 * MILLISECOND;
 
 /// Pacing that fell behind by no more than this is caught up: the timers of the stacks are this coarse.

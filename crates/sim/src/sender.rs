@@ -18,7 +18,8 @@ use crate::source::Source;
 /// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
 
-/// Linux's lower bound of the retransmission timeout. (RFC 6298 asks for 1 s, which no deployed stack uses.)
+/// What a retransmission timeout has beyond a round trip at least, as in Linux. (RFC 6298 asks for 1 s, which no deployed stack
+/// uses.)
 const MIN_RTO: Nanos = 200 * MILLISECOND;
 
 /// Largest number of doublings of the retransmission timeout.

@@ -131,7 +131,7 @@ fn a_needless_probe_is_no_loss() {
     assert_eq!((stats.declared_lost, stats.spurious, stats.dropped), (0, 0, 0));
 }
 
-/// With a round trip of 91 ms a probe leaves after 182 ms, and its answer is waited for although 200 ms pass
+/// With a round trip of 91 ms a probe leaves after 182 ms, and its answer is waited for although 291 ms pass
 /// (RFC 8985 §7.3).
 #[test]
 fn the_retransmission_timer_waits_for_the_probe() {
