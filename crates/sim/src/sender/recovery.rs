@@ -142,13 +142,15 @@ impl<C: Controller> Sender<C> {
         self.loss_time.min(self.probe_time()).min(self.timeout_time())
     }
 
-    /// When a tail is probed: two round trips after the last sign of life (RFC 8985 §7.2).
+    /// When a tail is probed: two round trips after the last sign of life, and instead of a timeout that would come before
+    /// (RFC 8985 §7.2).
     #[inline]
     fn probe_time(&self) -> Nanos {
         if self.probe.is_some() || self.in_recovery || self.backoff > 0 || !self.rtt.has_sample() {
             return NEVER;
         }
-        self.progress_at.max(self.last_sent_at) + 2 * self.rtt.smoothed().max(MILLISECOND) + self.max_ack_delay
+        let since = self.progress_at.max(self.last_sent_at);
+        (since + 2 * self.rtt.smoothed().max(MILLISECOND) + self.max_ack_delay).min(self.timeout_time())
     }
 
     #[inline]
@@ -163,11 +165,13 @@ impl<C: Controller> Sender<C> {
             self.detect_losses(now, flight_size);
             return None;
         }
+        if self.probe_time() <= now {
+            return self.send_probe(now);
+        }
         if self.timeout_time() <= now {
             self.on_timeout(now);
-            return None;
         }
-        (self.probe_time() <= now).then(|| self.send_probe(now)).flatten()
+        None
     }
 
     /// Repeats the newest packet in flight, and gives the probe the time of a retransmission timeout (RFC 8985 §7.3).

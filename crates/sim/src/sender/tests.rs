@@ -236,6 +236,25 @@ fn a_probe_carries_its_originals_data() {
     assert_eq!(bench.sender.stats.sent, 6, "nothing is sent a third time");
 }
 
+/// Two round trips of 500 ms, but a timeout is 200 ms beyond one.
+#[test]
+fn a_probe_leaves_at_the_time_of_a_timeout_that_would_come_before() {
+    let mut bench = Bench::new(30 * u64::from(MSS), MSS, 1, 0);
+    for _ in 0..29 {
+        bench.now += 500 * MILLISECOND;
+        bench.acknowledge(&[0]);
+    }
+    let sent_at = bench.now;
+    let original = bench.on_the_way.remove(0);
+    bench.wait();
+    assert_eq!((bench.now - sent_at, bench.on_the_way.len()), (700 * MILLISECOND, 1));
+    assert_eq!(bench.on_the_way[0].segment, original.segment);
+    assert_eq!(bench.sender.cc.timeouts, 0);
+    // The timeout waits for the probe.
+    bench.wait();
+    assert_eq!((bench.now - sent_at, bench.sender.cc.timeouts), (1400 * MILLISECOND, 1));
+}
+
 /// What the network does next.
 #[derive(Clone, Debug)]
 enum Step {
