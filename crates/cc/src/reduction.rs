@@ -32,15 +32,17 @@ impl Reduction {
         self.sent += bytes;
     }
 
-    /// `delivered` bytes were acknowledged and leave `in_flight`; `lossless` says that this showed no further loss.
-    pub fn on_ack(&mut self, delivered: u64, in_flight: u64, lossless: bool, mss: u64) {
+    /// `delivered` bytes were acknowledged and leave `in_flight`; `safe` says that the oldest missing data were among them and
+    /// that this showed no further loss (`SafeACK`).
+    pub fn on_ack(&mut self, delivered: u64, in_flight: u64, safe: bool, mss: u64) {
         self.delivered += delivered;
         let mut allowed = if in_flight > self.target {
             let due = u128::from(self.delivered) * u128::from(self.target);
             (due.div_ceil(u128::from(self.flight)) as u64).saturating_sub(self.sent)
         } else {
-            // Too much was lost: back up to the target, at most as fast as slow start (§6.2, PRR-SSRB).
-            let growth = if lossless { mss } else { 0 };
+            // Too much was lost: back up to the target, at most as fast as slow start, and as long as holes are not filled by
+            // what arrives (§6.2, PRR-SSRB and PRR-CRB).
+            let growth = if safe { mss } else { 0 };
             (self.delivered.saturating_sub(self.sent).max(delivered) + growth).min(self.target - in_flight)
         };
         if self.sent == 0 {
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn further_losses_hold_growth_back_to_what_arrives() {
+    fn unsafe_acknowledgements_hold_growth_back_to_what_arrives() {
         let mut reduction = Reduction::new(20 * MSS, 10 * MSS, 4 * MSS, MSS);
         reduction.on_sent(MSS);
         reduction.on_ack(MSS, 3 * MSS, false, MSS);

@@ -187,7 +187,8 @@ impl Driver {
     /// [`on_lost`](Self::on_lost).
     pub(crate) fn on_ack(&mut self, now: Nanos, acked: u64, newest: &Stamp, marked: u64, in_flight: Option<u64>) {
         self.run_timers(now);
-        let lossless = self.loss.is_none();
+        // A stack does not say which data are missing: whatever shows no further loss is safe.
+        let safe = self.loss.is_none();
         let flight_size = self.loss.map_or(self.in_flight, |loss| loss.flight_size);
         let was_full = self.cwnd_limited || flight_size + self.mss > self.window();
         self.in_flight -= acked.min(self.in_flight);
@@ -224,7 +225,7 @@ impl Driver {
         self.cwnd_limited = false;
         self.controller.on_ack(&ack, &self.rtt);
         if let Some(reduction) = &mut self.reduction {
-            reduction.on_ack(acked, self.in_flight, lossless, self.mss);
+            reduction.on_ack(acked, self.in_flight, safe, self.mss);
         }
     }
 

@@ -6,7 +6,7 @@
 //! timeout (RFC 6298) everything in flight is taken to be lost, until an acknowledgement of something sent before the
 //! timeout shows that it was spurious (in the spirit of RFC 5682).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Reduction, Rtt, Signal};
 
@@ -71,6 +71,8 @@ pub(crate) struct AckBatch {
     ce_marked: u64,
     newest: Option<u64>,
     stamped: Nanos,
+    /// The oldest of what was missing when the window began to go down is among it.
+    advanced: bool,
 }
 
 impl AckBatch {
@@ -124,6 +126,8 @@ pub(crate) struct Sender<C> {
     in_recovery: bool,
     /// How the window goes down, for controllers that leave it to the transport.
     reduction: Option<Reduction>,
+    /// Segments that had not been acknowledged when it began, and have not been since.
+    missing: BTreeSet<u32>,
     repairs: VecDeque<Repair>,
     next_segment: u32,
     pacer: Pacer,
@@ -160,6 +164,7 @@ impl<C: Controller> Sender<C> {
             event_losses: 0,
             in_recovery: false,
             reduction: None,
+            missing: BTreeSet::new(),
             repairs: VecDeque::new(),
             next_segment: 0,
             pacer: Pacer::new(burst),
@@ -290,6 +295,10 @@ impl<C: Controller> Sender<C> {
         }
         let was_lost = sent.state == State::Lost;
         sent.state = State::Acked;
+        if let Some(oldest) = self.missing.first() {
+            batch.advanced |= *oldest == sent.segment;
+            self.missing.remove(&sent.segment);
+        }
         self.sampler.on_delivered(now, payload);
         batch.acked += payload;
         if marked {
@@ -350,7 +359,8 @@ impl<C: Controller> Sender<C> {
         self.cwnd_limited = false;
         self.cc.on_ack(&ack, &self.rtt);
         if let Some(reduction) = &mut self.reduction {
-            reduction.on_ack(batch.acked, self.in_flight, self.stats.lost == lost_before, self.mss);
+            let safe = batch.advanced && self.stats.lost == lost_before;
+            reduction.on_ack(batch.acked, self.in_flight, safe, self.mss);
         }
     }
 }

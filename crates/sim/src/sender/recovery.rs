@@ -79,6 +79,25 @@ impl<C: Controller> Sender<C> {
         self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
         self.reduction = (self.in_recovery && self.cc.reduces_proportionally())
             .then(|| Reduction::new(flight_size, self.cc.cwnd(), self.in_flight, self.mss));
+        if self.reduction.is_some() {
+            self.note_missing();
+        }
+    }
+
+    /// Notes what is in flight or has to be sent again.
+    fn note_missing(&mut self) {
+        self.missing.clear();
+        for number in self.board.base()..self.board.next() {
+            let sent = self.board.get(number);
+            if sent.state == State::InFlight {
+                self.missing.insert(sent.segment);
+            }
+        }
+        for repair in &self.repairs {
+            if self.board.get_mut(repair.number).is_none_or(|sent| sent.state == State::Lost) {
+                self.missing.insert(repair.segment);
+            }
+        }
     }
 
     /// A packet that was given up has arrived after all.

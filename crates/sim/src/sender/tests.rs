@@ -14,6 +14,7 @@ use crate::config::SourceConfig;
 #[derive(Default)]
 struct Counter {
     cwnd: u64,
+    proportional: bool,
     congestions: u32,
     undone: u32,
     timeouts: u32,
@@ -27,6 +28,9 @@ impl Controller for Counter {
     }
     fn on_congestion(&mut self, _event: &Congestion) {
         self.congestions += 1;
+    }
+    fn reduces_proportionally(&self) -> bool {
+        self.proportional
     }
     fn on_timeout(&mut self, _now: Nanos, _flight_size: u64) {
         self.timeouts += 1;
@@ -234,6 +238,28 @@ fn a_probe_carries_its_originals_data() {
     assert_eq!((bench.sender.stats.lost, bench.sender.cc.congestions, bench.sender.cc.lost), (1, 1, u64::from(MSS)));
     assert!(bench.sender.is_idle() && !bench.sender.in_recovery);
     assert_eq!(bench.sender.stats.sent, 6, "nothing is sent a third time");
+}
+
+/// Of 40 packets the first 30 are lost, of which the first was only late: half of 40 are wanted, and far fewer are in flight.
+#[test]
+fn a_flight_grows_in_recovery_only_by_what_advances_the_oldest_hole() {
+    let mut bench = Bench::new(1_000_000, MSS, 40, 0);
+    (bench.sender.cc.cwnd, bench.sender.cc.proportional) = (20 * u64::from(MSS), true);
+    bench.now = 10 * MILLISECOND;
+    let late = bench.on_the_way[0];
+    bench.on_the_way.drain(1..30);
+    // Packet 33 shows it, 34 and 35 say nothing about the oldest hole: a packet leaves for each that arrives.
+    for place in [4, 4, 4] {
+        let in_flight = bench.sender.in_flight();
+        bench.acknowledge(&[place]);
+        assert!(bench.sender.in_recovery && bench.sender.in_flight() <= in_flight);
+    }
+    assert_eq!((late.number, bench.on_the_way[0].number, bench.sender.stats.lost), (0, 0, 30));
+    // The oldest hole is filled: two packets leave.
+    let in_flight = bench.sender.in_flight();
+    bench.acknowledge(&[0]);
+    assert!(bench.sender.in_recovery);
+    assert_eq!(bench.sender.in_flight() - in_flight, 2 * u64::from(MSS));
 }
 
 /// Two round trips of 500 ms, but a timeout is 200 ms beyond one.
