@@ -335,7 +335,12 @@ fn the_next_link_cleans_up_where_nobody_else_could() {
 fn a_guard_in_another_namespace_kills_nobody() {
     let mut bystander = Started::unheard(&mut Command::new("cat"));
     let output = Command::new(env!("CARGO_BIN_EXE_astraead")).args(["guard", "1"]).output().expect("it runs");
-    assert!(refusal(&output).starts_with("guard: this is another network namespace"), "{output:?}");
+    assert!(refusal(&output).starts_with("guard: expected to be started by a link"), "{output:?}");
+    // Nor by whom it would kill: here a shell that has nobody else in its namespaces.
+    let script = "$0 guard $(stat -Lc %i /proc/self/ns/net) < /dev/null; exit $?";
+    let words = ["--net", "--pid", "--fork", "--mount-proc", "sh", "-c", script, env!("CARGO_BIN_EXE_astraead")];
+    let output = Command::new("unshare").args(words).output().expect("it runs");
+    assert!(refusal(&output).starts_with("guard: expected to be started by a link"), "{output:?}");
     drop(bystander.child.stdin.take());
     assert!(bystander.wait().success());
 }

@@ -3,13 +3,16 @@
 //! After `kill -9` nobody else would. The kernel kills the command with its parent, but forgets that if the command takes
 //! other rights (`PR_SET_PDEATHSIG` in prctl(2)), and it never holds for what the command has started.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use astraea_emu::Namespace;
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
+use nix::unistd::getppid;
 
 use crate::failure::Failure;
 
@@ -45,9 +48,10 @@ pub(crate) struct Arguments {
 /// Waits until nobody can write to standard input, and kills everything else in this network namespace.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let namespace = Namespace::current()?;
-    // Whoever starts this by mistake would lose what shares the network with them.
-    if namespace.number()? != arguments.namespace {
-        return Err("guard: this is another network namespace; expected to be started by a link".into());
+    // Whoever starts this by mistake would lose what shares the network with them: the link itself is outside.
+    let parent = fs::metadata(format!("/proc/{}/ns/net", getppid())).map(|found| found.ino());
+    if namespace.number()? != arguments.namespace || parent.is_ok_and(|parent| parent == arguments.namespace) {
+        return Err("guard: expected to be started by a link, in its network namespace".into());
     }
     // A request to end is for the link.
     SigSet::all().thread_block()?;
