@@ -75,5 +75,5 @@ def test_points_of_sweeps() -> None:
     sensitivity = points(document.load("aurora-sensitivity"))
     # One property at a time: the others keep the standard link's values.
     assert [point.label for point in sensitivity if point.scenario.link["bottleneck"].delay != 30_000_000] == [
-        f"delay {2**power}ms" for power in range(10)
+        f"latency: delay {2**power}ms" for power in range(10)
     ]
