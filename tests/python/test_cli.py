@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -309,6 +310,62 @@ def test_sweep_table(astraea: Run) -> None:
     assert status == 0
     assert "delay 60ms" in out
     assert "delay 6ms" in out
+
+
+TWO_PARAMETERS = """
+title = "Two"
+trials = 2
+[link.bottleneck]
+rate = "20Mbps"
+delay = "15ms"
+buffer = "1bdp"
+[[flow]]
+name = "test"
+duration = "3s"
+path = ["bottleneck"]
+[[flow]]
+name = "competitors"
+cc = "cubic"
+duration = "3s"
+path = ["bottleneck"]
+[[sweep]]
+vary."link.bottleneck.rate" = ["10Mbps", "50Mbps"]
+vary."flow.competitors.count" = [1, 2]
+"""
+
+
+@pytest.mark.parametrize("columns", ["50", "80", "120", None])
+def test_a_sweep_table_breaks_no_word(
+    astraea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS")
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    (tmp_path / "two.toml").write_text(TWO_PARAMETERS)
+    status, out, _ = astraea("run", "two.toml", "--cc", "astraea,cubic:hystart=off", "--no-report")
+    assert status == 0
+    for scheme in ("astraea", "cubic:hystart=off"):
+        assert len(re.findall(rf"^rate \d+Mbps, count \d  {scheme} +\d", out, re.MULTILINE)) == 4
+    title, *_, caption, _ = out.splitlines()
+    assert title.strip() == "Two"
+    headings = out.partition("rate 10Mbps")[0].split()[1:]
+    known = "point scheme Jain's index Settled Utilization Queueing delay Loss Throughput ratio s % ms ×"
+    assert {heading.rstrip(",") for heading in headings} <= set(known.split())
+    # What the scenario is about is the last to give way.
+    assert "Throughput" in headings
+    if columns == "50":
+        assert "Loss" not in headings
+    else:
+        assert caption.strip() == "2 trials of each scheme at each point; mean (more is in the report)"
+        assert max(map(len, out.splitlines())) <= int(columns or 999)
+    assert ("Throughput ratio, ×" in out) == (columns is None)
+
+
+def test_where_no_terminal_is_nothing_is_wrapped(astraea: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    status, out, _ = astraea("scenarios")
+    assert (status, len(out.splitlines())) == (0, 1 + len(json.loads(astraea("scenarios", "--json")[1])))
 
 
 def test_generated_trace(astraea: Run, tmp_path: Path) -> None:

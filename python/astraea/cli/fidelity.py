@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from astraea import __version__
-from astraea.cli.output import Json, Quiet, err, out, table, write_json
+from astraea.cli.output import Json, Quiet, err, fitting, out, table, write_json
 from astraea.errors import UserError
 from astraea.eval import registry
 from astraea.eval.backend import make
@@ -110,11 +110,7 @@ def fidelity(
 
 def _table(found: dict[str, Any]) -> Table:
     """All columns where there is room for them, the main ones elsewhere; the page has the rest."""
-    console = out()
-    wide = _columns(found, ("queue_delay_p95_ms",), ("loss", "jain"))
-    if console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width:
-        return wide
-    return _columns(found, (), ())
+    return fitting([_columns(found, ("queue_delay_p95_ms",), ("loss", "jain")), _columns(found, (), ())])
 
 
 def _columns(found: dict[str, Any], delays: Sequence[str], others: Sequence[str]) -> Table:

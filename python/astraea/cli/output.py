@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -16,20 +17,29 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables; errors only.")]
 
 
-class Output(Console):
-    """Shows text as it is: paths and titles may have brackets. What is to have a style is a `Text`."""
+UNLIMITED = 10_000
+"""Columns of what has no right margin."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
+
+class Output(Console):
+    """Shows text as it is: paths and titles may have brackets. What is to have a style is a `Text`.
+
+    Lines are as long as they are where no terminal shows them: what reads them looks for whole words.
+    """
+
+    def __init__(self, *, stderr: bool = False, limited: bool = True) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+        if not limited or not (self.is_terminal or "COLUMNS" in os.environ):
+            self.width = UNLIMITED
 
     def on_broken_pipe(self) -> None:
         """Leave it to `main` that nobody reads on."""
         raise BrokenPipeError
 
 
-def out() -> Output:
-    """Standard output."""
-    return Output()
+def out(*, limited: bool = True) -> Output:
+    """Standard output; unlimited, lines may be longer than the terminal's."""
+    return Output(limited=limited)
 
 
 def err() -> Output:
@@ -57,4 +67,14 @@ def table(
         made.add_column(column, justify="right" if right else "left", no_wrap=index == whole, overflow="fold")
     for row in rows:
         made.add_row(*row)
+    return made
+
+
+def fitting(tables: Iterable[Table]) -> Table:
+    """The first table that there is room for, or the last one."""
+    console = out()
+    options = console.options.update(width=UNLIMITED)
+    for made in tables:
+        if console.measure(made, options=options).maximum <= console.width:
+            break
     return made

@@ -141,7 +141,7 @@ def run(
     if json:
         write_file(results.text(found.content))
     elif not quiet:
-        out().print(summary.of(found.content))
+        out(limited=False).print(summary.of(found.content))
         out().print(f"results: {directory / results.RESULTS}", soft_wrap=True)
         if page is not None:
             out().print(f"report:  {page}", soft_wrap=True)

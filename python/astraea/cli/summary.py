@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from astraea.cli.output import out, table
+from astraea.cli.output import fitting, table
 from astraea.report.glossary import metric
 from astraea.report.numbers import decimals, show
 
 SHORT = ("jain", "convergence_settle_s", "utilization", "queue_delay_ms", "loss", "fct_s", "throughput_ratio")
 """Metrics that are shown for every point of a sweep, or of many schemes."""
 
+DISPENSABLE = ("loss", "convergence_settle_s", "queue_delay_ms", "utilization", "jain", "fct_s")
+"""The order in which they give way where room is short: what only some scenarios have is what those are about."""
 
 Entry = dict[str, Any] | None
 """Mean, low, high and n of a metric, or None where it is not defined."""
@@ -29,11 +33,7 @@ def of(results: dict[str, Any]) -> Table:
 def _single(results: dict[str, Any], title: str) -> Table:
     wide = _compared(results, title, _interval, " [95 % interval]")
     narrow = _compared(results, title, _mean, " (intervals are in the report)")
-    console = out()
-    for made in (wide, narrow):
-        if console.measure(made, options=console.options.update(width=10_000)).maximum <= console.width:
-            return made
-    return _listed(results, title)
+    return fitting([wide, narrow, _listed(results, title)])
 
 
 def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], str], intervals: str) -> Table:
@@ -51,14 +51,49 @@ def _compared(results: dict[str, Any], title: str, cell: Callable[[str, Entry], 
 
 def _listed(results: dict[str, Any], title: str) -> Table:
     """A row for each scheme, for more of them than columns have room for."""
-    summary = results["summary"]
+    rows = [([cc], entry) for cc, entry in results["summary"].items()]
+    counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in results["summary"]}
+    return fitting(_rows(results, title, ["scheme"], rows, f"{_trials(counts)}; mean"))
+
+
+def _sweep(results: dict[str, Any], title: str) -> Table:
+    """A row for each scheme at each point."""
+    rows = [([point["label"], cc], entry) for point in results["points"] for cc, entry in point["summary"].items()]
+    # Trials are numbered through the points.
+    per_point = results["scenario"]["trials"]
+    counts = Counter((trial["cc"], trial["trial"] // per_point) for trial in results["trials"]).values()
+    least, most = min(counts), max(counts)
+    trials = f"{most if least == most else f'{least} to {most}'} {'trial' if most == 1 else 'trials'}"
+    schemes = " of each scheme" if len(results["summary"]) > 1 else ""
+    caption = f"{trials}{schemes} at each point" + ("; mean" if most > 1 else "")
+    return fitting(_rows(results, title, ["point", "scheme"], rows, caption))
+
+
+def _rows(
+    results: dict[str, Any],
+    title: str,
+    labels: Sequence[str],
+    rows: Sequence[tuple[list[str], dict[str, Entry]]],
+    caption: str,
+) -> Iterator[Table]:
+    """Tables of labels and main metrics, narrower and narrower: lower headings first, then fewer metrics."""
+
+    def made(names: Sequence[str], heading: Callable[[str, Sequence[str]], str]) -> Table:
+        columns = [[_mean(name, entry.get(name)) for _, entry in rows] for name in names]
+        cells = [[*given, *values] for (given, _), *values in zip(rows, *columns, strict=True)]
+        headings = [heading(name, column) for name, column in zip(names, columns, strict=True)]
+        found = table([*labels, *headings], cells, numbers=len(names), title=title)
+        found.caption = f"{caption} (more is in the report)"
+        found.caption_justify = "left"
+        return found
+
     names = _main(results)
-    rows = [[cc, *(_mean(name, entry.get(name)) for name in names)] for cc, entry in summary.items()]
-    made = table(["scheme", *map(_heading, names)], rows, numbers=len(names), title=title)
-    counts = {cc: sum(trial["cc"] == cc for trial in results["trials"]) for cc in summary}
-    made.caption = f"{_trials(counts)}; mean (more is in the report)"
-    made.caption_justify = "left"
-    return made
+    yield made(names, lambda name, _: _heading(name))
+    yield made(names, _low_heading)
+    for dropped in DISPENSABLE:
+        if dropped in names and len(names) > 1:
+            names = [name for name in names if name != dropped]
+            yield made(names, _low_heading)
 
 
 def _main(results: dict[str, Any]) -> list[str]:
@@ -73,19 +108,16 @@ def _trials(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {'trial' if count == 1 else 'trials'} of {cc}" for cc, count in counts.items())
 
 
-def _sweep(results: dict[str, Any], title: str) -> Table:
-    names = _main(results)
-    rows = [
-        [point["label"], cc, *(_mean(name, entry.get(name)) for name in names)]
-        for point in results["points"]
-        for cc, entry in point["summary"].items()
-    ]
-    return table(["point", "scheme", *map(_heading, names)], rows, numbers=len(names), title=title)
-
-
 def _heading(name: str) -> str:
     known = metric(name)
     return f"{known.title}, {known.unit}" if known.unit else known.title
+
+
+def _low_heading(name: str, cells: Sequence[str]) -> str:
+    """A heading in lines that make a column no wider than its cells, but break no word."""
+    known = metric(name)
+    width = max(map(len, [*cells, *known.title.split()]))
+    return "\n".join([*textwrap.wrap(known.title, width, break_long_words=False, break_on_hyphens=False), known.unit])
 
 
 def _mean(name: str, entry: Entry) -> str:
