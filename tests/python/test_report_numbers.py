@@ -9,14 +9,15 @@ import polars as pl
 import pytest
 from report_runs import write_run
 
+from astraea.eval import registry
 from astraea.eval.metrics import NAMES
-from astraea.report import load
+from astraea.report import load, theme
 from astraea.report.block import representative
 from astraea.report.distribution import cdf, ellipse
 from astraea.report.fairness import fairness
 from astraea.report.glossary import METRICS
 from astraea.report.labels import domain, places
-from astraea.report.numbers import show
+from astraea.report.numbers import interval, show
 from astraea.report.sampling import Grid, slot_length, smooth
 from astraea.report.setup import sentence
 from astraea.report.table import headline
@@ -33,6 +34,38 @@ def test_every_metric_is_explained_in_the_order_of_the_results() -> None:
 )
 def test_numbers_have_three_digits(value: float | None, text: str) -> None:
     assert show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "text"),
+    [
+        (5.39, -0.594, 11.38, "[−0.6, 11.4]"),
+        (0.000463, -0.001401, 0.002327, "[−0.0014, 0.0023]"),
+        # No further than the mean, however narrow it is.
+        (0.99996, 0.999951, 0.999969, "[1.000, 1.000]"),
+        (40.0, 40.0, 40.0, "[40.0, 40.0]"),
+        (0.0, -0.02, 0.02, "[−0.020, 0.020]"),
+        (0.0, 0.0, 0.0, "[0, 0]"),
+    ],
+)
+def test_intervals_have_two_digits_of_their_width(mean: float, low: float, high: float, text: str) -> None:
+    assert interval(mean, low, high) == text
+
+
+@pytest.mark.parametrize("mode", theme.MODES)
+def test_all_schemes_that_are_shipped_have_colours_of_their_own(mode: theme.Mode) -> None:
+    def brightness(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722])) + 0.05
+
+    colours = theme.SCHEME_COLOURS[mode]
+    assert len(set(colours)) == len(colours) >= len(registry.native())
+    surface = theme.INK[mode].surface
+    assert surface is not None
+    for colour in colours:
+        dark, bright = sorted(map(brightness, (colour, surface)))
+        assert bright / dark >= 3, colour
 
 
 def test_smoothing_is_a_centred_mean_that_skips_what_is_missing() -> None:
@@ -112,7 +145,7 @@ def test_the_best_value_is_marked_and_what_cannot_be_told_from_it(tmp_path: Path
     column = [item.name for item in table.metrics].index("queue_delay_ms")
     cells = [cells[column] for _, cells in table.rows]
     assert [cell.rank for cell in cells] == ["best", "tie", ""]
-    assert [cell.interval for cell in cells] == ["[4.00, 6.00]", "[5.50, 7.50]", "[8.00, 10.00]"]
+    assert [cell.interval for cell in cells] == ["[4.0, 6.0]", "[5.5, 7.5]", "[8.0, 10.0]"]
     assert "jain" not in {item.name for item in table.metrics}, "one flow has no Jain's index"
 
 

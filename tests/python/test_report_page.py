@@ -189,6 +189,39 @@ def test_the_page_opens_and_every_chart_is_drawn(opened: Browser, artifacts: Pat
     assert opened.evaluate("document.title") == "Astraea report"
 
 
+DEMO = ("astraea", "cubic", "newreno", "vegas", "compound", "copa", "bbr", "bbr3", "allegro", "vivace", "remy")
+
+
+def test_eleven_schemes_with_eleven_metrics_fit(browser: Browser, tmp_path: Path) -> None:
+    lives = [(0.0, 4.0), (1.0, 4.0)]
+    run = write_run(tmp_path / "run", schemes=DEMO, trials=1, lives=lives, series=False, links=False)
+    results = json.loads((run / "results.json").read_text())
+    for entries in (results["summary"], results["points"][0]["summary"]):
+        for number, cc in enumerate(DEMO):  # as `make demo` has them
+            for entry in entries[cc].values():
+                entry.update(low=entry["mean"] * 0.91, high=entry["mean"] * 1.09)
+            entries[cc]["loss"] = {"mean": 4.63e-6, "low": -1.401e-5, "high": 2.327e-5, "n": 3}
+            entries[cc]["convergence_settle_s"] = {"mean": 18.2 - number, "low": -5.2, "high": 41.5, "n": 3}
+    assert len(results["summary"]["astraea"]) == 11
+    (run / "results.json").write_text(json.dumps(results))
+    page = build([run], tmp_path / "report.html")
+    browser.view(1280)
+    browser.open(page.as_uri())
+    browser.wait(DRAWN)
+    sizes = "(() => { const e = document.querySelector('.table'); return [e.scrollWidth, e.clientWidth]; })()"
+    for width in (1920, 1440, 1280, 400):
+        browser.view(width)
+        assert browser.evaluate("document.documentElement.scrollWidth") == width
+        content, room = browser.evaluate(sizes)
+        assert (content == room) == (width >= 1280), "all columns are in view"
+    colours = browser.evaluate("[...document.querySelectorAll('.key')].map(e => getComputedStyle(e).backgroundColor)")
+    assert len(set(colours)) == len(DEMO)
+    # Of an interval that reaches below zero no bar leaves the plot.
+    bars = "document.querySelectorAll('[data-chart=convergence] svg .mark-rule[class*=layer_]')"
+    clipped = browser.evaluate(f"[...{bars}].map((bar) => bar.closest('[clip-path]') !== null)")
+    assert clipped == [True, True]
+
+
 def test_the_theme_follows_the_system_and_the_button(opened: Browser) -> None:
     background = "getComputedStyle(document.querySelector('.view svg')).backgroundColor"
     assert opened.evaluate(background) == "rgb(255, 255, 255)"

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from astraea.cli.output import fitting, table
 from astraea.report.glossary import metric
-from astraea.report.numbers import decimals, show
+from astraea.report.numbers import interval, show
 
 SHORT = ("jain", "convergence_settle_s", "utilization", "queue_delay_ms", "loss", "fct_s", "throughput_ratio")
 """Metrics that are shown for every point of a sweep, or of many schemes."""
@@ -128,5 +128,4 @@ def _interval(name: str, entry: Entry) -> str:
     if entry is None or entry["low"] is None:
         return _mean(name, entry)
     mean, low, high = (entry[key] * metric(name).scale for key in ("mean", "low", "high"))
-    places = decimals(mean)
-    return f"{show(mean, places)} [{show(low, places)}, {show(high, places)}]"
+    return f"{show(mean)} {interval(mean, low, high)}"

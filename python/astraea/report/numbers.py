@@ -24,3 +24,11 @@ def show(value: float | None, places: int | None = None) -> str:
     if float(text) == 0:
         text = text.removeprefix("-")
     return text.replace("-", "−")
+
+
+def interval(mean: float, low: float, high: float) -> str:
+    """The interval of `mean` as text, to two digits of its half width and no further than the mean's own digits."""
+    # A mean of exactly zero says nothing about the digits its interval needs, nor does a width of zero.
+    known = (((high - low) / 2, 2), (mean, 3))
+    places = min((decimals(value, significant) for value, significant in known if value), default=0)
+    return f"[{show(low, places)}, {show(high, places)}]"

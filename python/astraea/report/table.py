@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from astraea.report.glossary import METRICS, Metric, metric
-from astraea.report.numbers import decimals, show
+from astraea.report.numbers import interval, show
 from astraea.report.run import Run
 
 Rank = Literal["best", "tie", ""]
@@ -94,15 +94,11 @@ def _cell(entry: Mapping[str, Any], item: Metric, rank: Rank) -> Cell:
     mean = _mean(entry)
     if mean is None:
         return Cell("–", "", None, "")
-    places = decimals(mean * item.scale)
-    interval = ""
+    around = ""
     if _spread(entry):
         low, high = (float(entry[key]) * item.scale for key in ("low", "high"))
-        # A mean of exactly zero says nothing about the digits its interval needs.
-        places = places if mean else decimals(max(abs(low), abs(high)))
-        interval = f"[{show(low, places)}, {show(high, places)}]"
-    count = entry.get("n")
-    return Cell(show(mean * item.scale, places), interval, count, rank)
+        around = interval(mean * item.scale, low, high)
+    return Cell(show(mean * item.scale), around, entry.get("n"), rank)
 
 
 def _spread(entry: Mapping[str, Any]) -> bool:

@@ -2,6 +2,8 @@
 
 Colours are picked for contrast of at least 3:1 on their background and differ in lightness as well
 as in hue; charts repeat the distinction by mark shape, dash or a label, never by colour alone.
+There are as many as schemes are shipped. The later ones are darker or brighter than the first ten,
+because hue alone tells no more of them apart, and the colour-blind fewer.
 """
 
 from __future__ import annotations
@@ -31,6 +33,13 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#0e7c86",
         "#5b4fc7",
         "#5f7a0a",
+        "#690601",
+        "#4e0670",
+        "#927bbd",
+        "#0a3149",
+        "#1c5d07",
+        "#1e20a3",
+        "#8e2e45",
     ),
     "dark": (
         "#58a6e6",
@@ -43,6 +52,13 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#4dd0dc",
         "#a79bff",
         "#b3d14a",
+        "#876655",
+        "#7056c9",
+        "#f7defd",
+        "#1082ab",
+        "#768b09",
+        "#2e79f5",
+        "#d13d91",
     ),
 }
 

@@ -11,6 +11,9 @@ from astraea.report.labels import domain, places
 
 SETTLE, STABILITY, UNSETTLED = "convergence_settle_s", "stability_mbps", "unsettled_events"
 
+BAR = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6, "clip": True}
+"""An interval by Student's t may reach below zero, where there are no times."""
+
 
 def convergence(context: Context) -> Chart | None:
     """The chart, or None where no scheme has both metrics."""
@@ -92,12 +95,12 @@ def _spec(context: Context, ends: dict[str, list[float]]) -> Spec:
         "layer": [
             {
                 "transform": [{"filter": "datum.x0 !== null && datum.n > 1"}],
-                "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
+                "mark": BAR,
                 "encoding": {"x": axis("x0", x["title"]), "x2": {"field": "x1"}, "y": y, "color": paint},
             },
             {
                 "transform": [{"filter": "datum.y0 !== null && datum.n > 1"}],
-                "mark": {"type": "rule", "strokeWidth": 1.5, "opacity": 0.6},
+                "mark": BAR,
                 "encoding": {"x": x, "y": axis("y0", y["title"]), "y2": {"field": "y1"}, "color": paint},
             },
             {
