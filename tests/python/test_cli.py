@@ -16,6 +16,9 @@ from rich.console import Console
 from astraea import __version__
 from astraea.cli import main
 from astraea.cli.output import table
+from astraea.cli.run import _real_time
+from astraea.eval import backend
+from astraea.eval.simulated import Simulator
 from astraea.report import page
 
 Run = Callable[..., tuple[int, str, str]]
@@ -310,6 +313,42 @@ def test_sweep_table(astraea: Run) -> None:
     assert status == 0
     assert "delay 60ms" in out
     assert "delay 6ms" in out
+
+
+class RealTime(Simulator):
+    """Trials one at a time, as real traffic has it."""
+
+    parallel = False
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "6 trials of 5 s in real time: about 30 s\n"),
+        (["--json"], "6 trials of 5 s in real time: about 30 s\n"),
+        (["--quiet"], ""),
+    ],
+)
+def test_how_long_real_time_takes_is_said_at_the_start(
+    astraea: Run, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+) -> None:
+    monkeypatch.setattr(backend, "make", lambda *_: RealTime())
+    quick = [option if option != "1" else "3" for option in QUICK]
+    status, _, err = astraea("run", "three-flows", "--backend", "kernel", "--cc", "cubic,bbr", *quick, *options)
+    assert (status, err) == (0, said)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ([200.02] * 30, "30 trials of 200 s in real time: about 100 min"),
+        ([20.0, 61.0], "2 trials of 20 to 61 s in real time: about 81 s"),
+        ([50.0], "1 trial of 50 s in real time: about 50 s"),
+        ([200.0] * 175 * 6, "1050 trials of 200 s in real time: about 58.3 h"),
+    ],
+)
+def test_real_time_in_words(seconds: list[float], said: str) -> None:
+    assert _real_time(seconds) == said
 
 
 TWO_PARAMETERS = """

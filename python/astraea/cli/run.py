@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out, write_file
@@ -21,6 +31,7 @@ from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
 from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
+from astraea.scenario.units import NS
 
 
 def run(
@@ -127,7 +138,7 @@ def run(
             max_lateness=max_lateness,
             decide=_service(decide, key),
             key=key,
-            progress=functools.partial(_progress, shown=not quiet and not json),
+            progress=functools.partial(_progress, quiet=quiet, bar=not quiet and not json),
         )
     if not found.trials:
         err().print("astraea: interrupted before a trial had finished; nothing was written")
@@ -195,19 +206,46 @@ def _report(directory: Path) -> Path:
 
 
 @contextmanager
-def _progress(laid: runner.Plan, *, shown: bool) -> Iterator[Any]:
-    """A progress bar over the trials, on a terminal."""
+def _progress(laid: runner.Plan, *, quiet: bool, bar: bool) -> Iterator[Any]:
+    """A progress bar over the trials, on a terminal; what is run in real time says how long that is."""
     console = err()
-    if not shown or not console.is_terminal:
+    left: ProgressColumn = TimeRemainingColumn()
+    if not laid.backend.parallel and not quiet:
+        seconds = [laid.resolve(key).config["duration_ns"] / NS for key in laid.keys]
+        console.print(_real_time(seconds), soft_wrap=True)
+        left = _TimeLeft(sum(seconds))
+    if not bar or not console.is_terminal:
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(laid.document.name, total=len(laid.keys))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), left)
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task(laid.document.name, total=len(laid.keys))
 
         def on_done(key: TrialKey) -> None:
-            bar.update(
+            shown.update(
                 task, advance=1, description=" ".join(filter(None, (laid.document.name, key.cc, key.point.label)))
             )
 
         yield on_done
+
+
+def _real_time(seconds: Sequence[float]) -> str:
+    """How long trials take that run one after the other in real time."""
+    least, most, total = round(min(seconds)), round(max(seconds)), sum(seconds)
+    each = f"{most} s" if least == most else f"{least} to {most} s"
+    count = f"{len(seconds)} {'trial' if len(seconds) == 1 else 'trials'}"
+    whole = f"{total:.0f} s" if total < 90 else f"{total / 60:.0f} min" if total < 120 * 60 else f"{total / 3600:.1f} h"
+    return f"{count} of {each} in real time: about {whole}"
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down the seconds that are known beforehand: the first trial alone may take minutes."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    def render(self, task: Task) -> Text:
+        """The time that is left."""
+        left = max(0, round(self._seconds - (task.elapsed or 0)))
+        return Text(str(timedelta(seconds=left)), style="progress.remaining")
