@@ -41,6 +41,17 @@ def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) 
         assert_alike(env(**SURE), env(**explicit | merged))
 
 
+def test_rollouts_run_as_they_are_documented() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## Roll-outs")[1]
+    block = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[0]
+    names: dict[str, Any] = {}
+    exec(block, names)
+    documented = re.findall(r"a mapping from (.*) and (\w+) to arrays", block)[0]
+    assert set(names["transitions"]) == {*documented[0].split(", "), documented[1]}
+    assert len({len(values) for values in names["transitions"].values()}) == 1
+    assert names["scores"]["jain"].shape == (3,)
+
+
 SURE = {
     "codel": 1,
     "jittered": 1,
