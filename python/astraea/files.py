@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from astraea.errors import UserError
+
+MOST_LINKS = 40
+"""Symbolic links in a row that Linux follows."""
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -23,25 +27,62 @@ def write_together(contents: Mapping[Path, bytes]) -> list[Path]:
         for temporary, path in written:
             if temporary is not None:
                 try:
-                    os.replace(temporary, path)  # noqa: PTH105 - says that it is atomic
+                    os.replace(temporary, _target(path))  # noqa: PTH105 - says that it is atomic
                 except OSError as error:
                     raise _unwritten(path, error) from None
     return list(contents)
 
 
 def _beside(path: Path, content: bytes, temporaries: ExitStack) -> Path | None:
-    """A file with `content`, in a directory beside `path` that `temporaries` removes; a device or a pipe is written."""
+    """A file with `content`, in a directory beside the one to replace that `temporaries` removes.
+
+    None where nothing can be replaced: a device, a pipe or a descriptor of this process is written to at once.
+    """
     try:
-        if path.exists() and not path.is_file():
+        if (descriptor := _descriptor(path)) is not None:
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                file.write(content)
+            return None
+        target, there = _target(path), _status(path)
+        if there is not None and not (stat.S_ISREG(there.st_mode) and target.exists() and target.samefile(path)):
             path.write_bytes(content)
             return None
-        staging = temporaries.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=".new-"))
-        temporary = Path(staging, path.name)
+        staging = temporaries.enter_context(tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-"))
+        temporary = Path(staging, target.name)
         temporary.write_bytes(content)
-        temporary.chmod(0o644)
+        if there is not None:
+            temporary.chmod(stat.S_IMODE(there.st_mode))
     except OSError as error:
         raise _unwritten(path, error) from None
     return temporary
+
+
+def _target(path: Path) -> Path:
+    """The file that a path leads to: of a link that which it points to, so that the link stays."""
+    return Path(os.path.realpath(path))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What is at a path, None if nothing is."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _descriptor(path: Path) -> int | None:
+    """The descriptor of this process that a path such as /dev/stdout stands for, None if it is another path.
+
+    What is written through it goes where the process's output goes, to its end, whether that is a file or not.
+    """
+    own = os.path.realpath("/proc/self/fd")
+    for _ in range(MOST_LINKS):
+        if not path.is_symlink():
+            break
+        if os.path.realpath(path.parent) == own:
+            return int(path.name)
+        path = path.parent / path.readlink()
+    return None
 
 
 def _unwritten(path: Path, error: OSError) -> UserError:
