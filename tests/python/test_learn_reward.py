@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from astraea.errors import UserError
 from astraea.learn.config import ValidationSettings
-from astraea.learn.reward import Reward, identity
+from astraea.learn.reward import Reward
 from astraea.learn.validation import score, values
 
 STATISTICS: dict[str, Any] = {
@@ -65,9 +66,21 @@ def test_what_it_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_it_is_known_again_by_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    first = identity(write(tmp_path / "mine.py", "return active.sum(1)"))
-    assert identity(write(tmp_path / "elsewhere" / "mine.py", "return active.sum(1)")) == first
-    assert identity(write(tmp_path / "mine.py", "return -active.sum(1)")) != first
+    reward = Reward(write(tmp_path / "mine.py", "return active.sum(1)"))
+    first = reward.identity
+    digest = hashlib.sha256((tmp_path / "mine.py").read_bytes()).hexdigest()
+    assert first == f"mine.py:reward {digest}", "as checkpoints have it"
+    assert Reward(write(tmp_path / "elsewhere" / "mine.py", "return active.sum(1)")).identity == first
+    assert Reward(write(tmp_path / "mine.py", "return -active.sum(1)")).identity != first
+    assert reward.identity == first, "it is what was read"
+
+
+def test_its_file_may_have_any_name(tmp_path: Path) -> None:
+    for name in ("mine", "mine.txt", "mine.v2.py"):
+        reward = Reward(write(tmp_path / name, "return np.ones(len(active))"))
+        np.testing.assert_array_equal(reward(STATISTICS), [1, 1])
+    with pytest.raises(UserError, match=r"mine\.txt:reward: line 4: KeyError: 'thr'"):
+        Reward(write(tmp_path / "mine.txt", "return flows['thr']"))(STATISTICS)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from astraea.learn.divergence import Divergence, Watch
 from astraea.learn.forms import FORMS
 from astraea.learn.log import Entry, Log, flatten
 from astraea.learn.replay import Layout, Replay, check_memory
-from astraea.learn.reward import Reward, identity
+from astraea.learn.reward import Reward
 from astraea.learn.rollouts import Rollouts, Weights
 from astraea.learn.td3 import Td3
 from astraea.learn.validation import Score, Validation
@@ -238,12 +238,20 @@ class Training:
         log.write(entry)
         self.parts.show(entry)
 
+    def _course(self) -> str:
+        """The settings that the course of the training follows from.
+
+        How long it goes on may be changed, and the place of a reward of one's own, but not what it says.
+        """
+        own = None if self.reward is None else self.reward.identity
+        return to_toml(self.config.model_copy(update={"run": RunSettings(updates=1), "reward": own}))
+
     def state(self) -> dict[str, Any]:
         """All that makes the training go on as if it had not stopped."""
         replay = self.replay.state()
         best = self.best
         return {
-            "config": _course(self.config),
+            "config": self._course(),
             "iteration": self.iteration,
             "due": self.due,
             "decisions": self.decisions,
@@ -265,7 +273,7 @@ class Training:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a `state`."""
-        begun, given = state["config"], _course(self.config)
+        begun, given = state["config"], self._course()
         if begun != given:
             raise UserError(f"{self.directory}: was begun with {_difference(begun, given)}: see its config.toml")
         self.iteration, self.due = state["iteration"], state["due"]
@@ -279,15 +287,6 @@ class Training:
         if (best := state["best"]) is not None:
             parameters = best["parameters"].to(self.device)
             self.best = Best(Score(**best["score"]), best["iteration"], parameters)
-
-
-def _course(config: Config) -> str:
-    """The settings that the course of a training follows from.
-
-    How long it goes on may be changed, and the place of a reward of one's own, but not what it says.
-    """
-    own = None if config.reward is None else identity(config.reward)
-    return to_toml(config.model_copy(update={"run": RunSettings(updates=1), "reward": own}))
 
 
 def _difference(begun: str, given: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,12 @@ ACTIVE = "active"
 """Name of the statistic that says which flows take part."""
 
 
-def identity(reference: str) -> str:
-    """What a training needs to know a reward of one's own again: file, function and a hash of what the file says."""
-    path, _, name = reference.rpartition(":")
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    return f"{Path(path).name}:{name} {digest}"
-
-
 class Reward:
     """`function(flows, active, link) -> rewards` from a file, checked whenever it is called.
 
     For N decisions and F flows, `flows` maps names of statistics to arrays of shape (N, F) with NaN where a flow is not
     active, `active` is boolean of the same shape, and `link` maps names to arrays of shape (N,). It returns the reward
-    of each decision, shape (N,).
+    of each decision, shape (N,). The file is read once: what becomes of it later is nothing to a training under way.
     """
 
     def __init__(self, reference: str) -> None:
@@ -41,20 +34,27 @@ class Reward:
             raise UserError(f'reward: expected "file.py:function", not "{reference}"')
         self.path = Path(path)
         self.name = f"{self.path.name}:{name}"
-        self._function = self._load(name)
+        content = self._read()
+        self.identity = f"{self.name} {hashlib.sha256(content).hexdigest()}"
+        """What a training knows it again by: file, function and a hash of what the file says."""
+        self._function = self._load(content, name)
 
-    def _load(self, name: str) -> Callable[..., Any]:
+    def _read(self) -> bytes:
         if not self.path.is_file():
             raise UserError(f"reward: {self.path}: no such file")
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise UserError(f"reward: {self.path}: {error.strerror}") from None
+
+    def _load(self, content: bytes, name: str) -> Callable[..., Any]:
         # A name of its own, so that no installed package can be meant; registered, as dataclasses and pickle want it.
-        spec = importlib.util.spec_from_file_location(f"astraea_reward_{self.path.stem}", self.path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
+        module = ModuleType(f"astraea_reward_{self.path.stem}")
+        module.__file__ = str(self.path)
+        sys.modules[module.__name__] = module
         try:
             with redirect_stdout(sys.stderr):  # what a reward prints is no result
-                spec.loader.exec_module(module)
+                exec(compile(content, self.path, "exec", dont_inherit=True), vars(module))
         except (Exception, SystemExit) as error:
             raise UserError(f"reward: {self.path.name}: {self._describe(error)}") from None
         function: Callable[..., Any] | None = getattr(module, name, None)
@@ -94,7 +94,7 @@ class Reward:
     def _describe(self, error: BaseException) -> str:
         """What went wrong, and the line of the file where it did."""
         reason = f"{type(error).__name__}: {said(error)}"
-        if isinstance(error, SyntaxError):
+        if isinstance(error, SyntaxError) and error.lineno:
             return f"line {error.lineno}: {error.msg}"
         lines = [
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self.path)
