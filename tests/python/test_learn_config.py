@@ -134,6 +134,24 @@ def test_memory_that_no_machine_has() -> None:
         check_memory(10**9, Layout(12, 25))
 
 
+def test_validation_changes_single_settings_of_a_table(tmp_path: Path) -> None:
+    made = read(
+        tmp_path,
+        SMALLEST + "[environment]\nloss = 0.01\nflows = 3\n[environment.short_flows]\nprobability = 1.0\nbytes = 5e3\n"
+        "[environment.reward]\nfairness = 0.1\n"
+        "[validation.environment]\nflows = 5\n[validation.environment.short_flows]\nprobability = 0.5\n"
+        "[validation.environment.changes]\nrtt = 1.0\n",
+    )
+    assert made.validation_environment() == {
+        "loss": 0.01,
+        "flows": 5,
+        "short_flows": {"probability": 0.5, "bytes": 5e3},
+        "reward": {"fairness": 0.1},
+        "changes": {"rtt": 1.0},
+    }
+    assert made.environment["short_flows"]["probability"] == 1.0
+
+
 def rows(model: type[config.Settings], prefix: str = "") -> list[str]:
     """Each setting as the guide has it: key, default, meaning."""
     found = []

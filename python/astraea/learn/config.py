@@ -142,7 +142,7 @@ class ValidationSettings(Settings):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1_000_000
     """Seed of the first episode; the next has one more. Never use these seeds, or those of training, for a test."""
     environment: dict[str, Any] = {}
-    """Keys that differ from `[environment]`."""
+    """Keys that differ from `[environment]`, in its tables too."""
     jain: NotNegative = 1.0
     """Weight of Jain's index, over 500 ms slots."""
     utilization: NotNegative = 1.0
@@ -201,7 +201,14 @@ class Config(Settings):
 
     def validation_environment(self) -> dict[str, Any]:
         """Settings of the environment for validation."""
-        return self.environment | self.validation.environment
+        return _merged(self.environment, self.validation.environment)
+
+
+def _merged(settings: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """The settings with these others in their place, in tables within tables too."""
+    both = {key: (settings[key], others[key]) for key in settings.keys() & others.keys()}
+    deeper = {key: _merged(*pair) for key, pair in both.items() if all(isinstance(value, dict) for value in pair)}
+    return settings | others | deeper
 
 
 def names() -> list[str]:
