@@ -124,7 +124,11 @@ def test_learns_and_records(tmp_path: Path) -> None:
     iterations = [entry["iteration"] for entry in logged]
     assert sorted(set(iterations)) == list(range(done.iteration + 1))
     assert logged[done.iteration]["learner.critic_loss"] > 0
-    assert list((tmp_path / "tensorboard").iterdir())
+    scalars = board(tmp_path)
+    shown = scalars.Scalars("validation/score")
+    assert [each.step for each in shown] == [each["iteration"] for each in logged if "validation.score" in each]
+    assert [each.value for each in shown] == pytest.approx(scores)
+    assert "iteration" not in scalars.Tags()["scalars"]
 
 
 def test_log_goes_on_where_the_checkpoint_is(tmp_path: Path) -> None:
@@ -139,6 +143,38 @@ def test_log_goes_on_where_the_checkpoint_is(tmp_path: Path) -> None:
     logged = [json.loads(line) for line in log.read_text().splitlines()]
     assert [entry["iteration"] for entry in logged] == list(range(second.iteration + 1))
     assert "reward" in logged[7]
+    # TensorBoard shows each iteration once, too.
+    steps = [each.step for each in board(tmp_path).Scalars("updates")]
+    assert steps == list(range(second.iteration + 1))
+
+
+def board(directory: Path) -> Any:
+    """What TensorBoard reads."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found = EventAccumulator(str(directory / "tensorboard"))
+    found.Reload()
+    return found
+
+
+@pytest.mark.parametrize("file", ["log.jsonl", "tensorboard"])
+def test_disk_full_while_logging(tmp_path: Path, file: str) -> None:
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom astraea.learn.log import Log\n"
+        "log = Log(Path(sys.argv[1]), None)\n"
+        "full = os.open('/dev/full', os.O_WRONLY)\n"
+        "inner = log._file if sys.argv[2] == 'log.jsonl' else log._board._records._writer\n"
+        "os.dup2(full, inner.fileno())\n"
+        "for work in (lambda: log.write({'iteration': 1, 'updates': 3}), log.close):\n"
+        "    try:\n        work()\n"
+        "    except Exception as error:\n        print(type(error).__name__, error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code, tmp_path, file], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    lines = run.stdout.splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(rf"UserError {tmp_path}/{file}\S*: cannot be written: No space left on device", line)
 
 
 def test_other_settings_cannot_resume(tmp_path: Path) -> None:
@@ -169,6 +205,30 @@ def test_own_reward_is_what_is_learnt(tmp_path: Path) -> None:
     # The built-in reward wants x = 0; this one drives it to the end at 2, where the built-in one is -3.
     final = ToyRollouts().score(done.learner.actor.weights(done.learner.average.value), range(8))
     assert final["jain"].mean() < -1
+
+
+@pytest.mark.parametrize("change", ["edited", "removed"])
+def test_what_becomes_of_the_file_of_a_reward_is_nothing_to_a_training(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "mine.py"
+    text = "import numpy as np\ndef away(flows, active, link):\n    return np.abs(flows['position'][:, 0])\n"
+    path.write_text(text)
+    settings = config(reward=f"{path}:away")
+    whole = training(tmp_path / "whole", settings)
+    whole.run()
+    first = training(tmp_path / "parts", settings)
+    if change == "edited":
+        path.write_text(text.replace("np.abs", "-np.abs"))
+    else:
+        path.unlink()
+    first.run(stop=lambda: first.iteration >= 5)
+    if change == "edited":
+        with pytest.raises(UserError, match=r"begun with reward = 'mine\.py:away "):
+            training(tmp_path / "parts", settings).resume()
+    path.write_text(text)
+    second = training(tmp_path / "parts", settings)
+    second.resume()
+    second.run()
+    assert_same(whole, second)
 
 
 @pytest.mark.parametrize(
@@ -280,6 +340,48 @@ def test_killed_while_saving(tmp_path: Path, point: str, count: int) -> None:
     assert (state["rows"] == 1).all()
     checkpoint.save(tmp_path, {"count": 3})
     assert checkpoint.load(tmp_path)["count"] == 3
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.pt"]
+
+
+ENDED = """
+import signal, sys, torch
+from pathlib import Path
+from astraea.cli import ending
+from astraea.learn import checkpoint
+
+directory, signum = Path(sys.argv[1]), int(sys.argv[2])
+signal.signal(signum, signal.default_int_handler if signum == signal.SIGINT else signal.SIG_DFL)
+if sys.argv[3] == "impatient": ending._PATIENCE[signum] = 0
+save = torch.save
+
+class Disturbed:
+    def __init__(self, file): self.file, self.left = file, 3
+    def write(self, content):
+        self.left -= 1
+        if self.left == 0: signal.raise_signal(signum)
+        return self.file.write(content)
+    def flush(self): self.file.flush()
+
+checkpoint.save(directory, {"count": 1})
+torch.save = lambda state, file: save(state, Disturbed(file))
+try:
+    with ending.by_signals():
+        checkpoint.save(directory, {"count": 2, "rows": torch.ones(100_000)})
+        while True: signal.pause()
+except BaseException as end:
+    print(type(end).__name__)
+"""
+
+
+@pytest.mark.parametrize(("how", "count"), [("patient", 2), ("impatient", 1)])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_end_while_saving(tmp_path: Path, signum: signal.Signals, how: str, count: int) -> None:
+    """The end waits until the checkpoint is written; one that can wait no longer is no failure to write."""
+    program = [sys.executable, "-c", ENDED, tmp_path, str(int(signum)), how]
+    run = subprocess.run(program, capture_output=True, text=True, check=True)
+    name = "KeyboardInterrupt" if signum == signal.SIGINT else "ToldToEnd"
+    assert (run.stdout, run.stderr) == (f"{name}\n", "")
+    assert checkpoint.load(tmp_path)["count"] == count
     assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.pt"]
 
 

@@ -1,8 +1,8 @@
 """SIGTERM, SIGHUP of a terminal that is closed, and Ctrl-C end the program by way of what cleans up.
 
 The signal becomes an exception. It would be lost where code takes any exception for its own, as modules written in C
-do while they are imported, and would leave something behind where a file exists that nobody has taken charge of yet.
-In such places the end waits.
+do while they are imported and PyTorch does while it writes, and would leave something behind where a file exists that
+nobody has taken charge of yet. In such places the end waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ LOOK_AGAIN_S = 0.02
 _PATIENCE: dict[int, int] = {**dict.fromkeys(SIGNALS, 500), signal.SIGINT: 100}
 """Looks after which the end comes wherever the program is: an import may never return; who presses Ctrl-C is there."""
 
-_UNDISTURBED = {"_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"}
+_UNDISTURBED = {
+    *("_frozen_importlib", "importlib._bootstrap", "tempfile", "weakref", "_weakrefset"),
+    "astraea.learn.checkpoint",
+}
 """Modules in whose functions, and in what these call, an exception out of nowhere is lost or leaves a file."""
 
 

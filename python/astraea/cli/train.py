@@ -117,7 +117,8 @@ def _ctrl_c() -> Iterator[Callable[[], bool]]:
     def ask(_: int, __: FrameType | None) -> None:
         nonlocal asked
         asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # As everywhere else: not in the middle of a file.
+        signal.signal(signal.SIGINT, before if callable(before) else signal.default_int_handler)
 
     before = signal.signal(signal.SIGINT, ask)
     try:

@@ -6,6 +6,7 @@ is the only step that anybody can see: whatever interrupts it, `state.pt` is a c
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,10 +43,14 @@ def save(directory: Path, state: Mapping[str, Any]) -> None:
     except (OSError, RuntimeError) as error:
         # PyTorch turns a failed write into a RuntimeError; what the system said is its cause.
         cause = error if isinstance(error, OSError) else error.__cause__ or error.__context__
+        if cause is not None and not isinstance(cause, Exception):
+            raise cause from None  # an end that could wait no longer
         reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error).partition("\n")[0]
-        new.unlink(missing_ok=True)
         kept = "; the one before is kept" if final.exists() else ""
         raise UserError(f"{final}: cannot be written: {reason}{kept}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
 
 
 def load(directory: Path) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,8 +28,10 @@ class Log:
         path = directory / NAME
         kept = [] if iteration is None else [line for line in _lines(path) if _iteration(path, line) <= iteration]
         write_whole(path, "".join(f"{line}\n" for line in kept).encode())
-        self._file: IO[str] = path.open("a", encoding="utf-8")
-        self._board = _board(directory / TENSORBOARD, iteration)
+        self._path = path
+        with _in_one_line(path):
+            self._file: IO[str] = path.open("a", encoding="utf-8")
+        self._board = _Board(directory / TENSORBOARD, iteration)
 
     def write(self, entry: Entry) -> None:
         """Append an entry. What is not a finite number is null."""
@@ -35,23 +39,70 @@ class Log:
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in entry.items()
         }
-        self._file.write(json.dumps(clean, allow_nan=False) + "\n")
-        self._file.flush()
-        for name, value in clean.items():
-            if isinstance(value, int | float) and name != "iteration":
-                self._board.add_scalar(name.replace(".", "/"), value, entry["iteration"])
+        with _in_one_line(self._path):
+            self._file.write(json.dumps(clean, allow_nan=False) + "\n")
+            self._file.flush()
+        numbers = {name: value for name, value in clean.items() if isinstance(value, int | float)}
+        self._board.write(entry["iteration"], numbers)
 
     def close(self) -> None:
-        """Write out what TensorBoard holds back."""
-        self._file.close()
-        self._board.close()
+        """Close the files."""
+        with contextlib.ExitStack() as both:
+            both.callback(self._board.close)
+            both.enter_context(_in_one_line(self._path))
+            self._file.close()
 
 
-def _board(directory: Path, iteration: int | None) -> Any:
-    """TensorBoard's writer. A run that is resumed hides what it wrote after its checkpoint."""
-    from torch.utils.tensorboard import SummaryWriter
+class _Board:
+    """A session's file for TensorBoard.
 
-    return SummaryWriter(str(directory), purge_step=None if iteration is None else iteration + 1, flush_secs=10)
+    TensorBoard's own writer has a thread, which prints a traceback where the disk is full, and loses what it holds.
+    """
+
+    def __init__(self, directory: Path, iteration: int | None) -> None:
+        """Begin a file; that of a run which goes on after `iteration` hides what others say of later ones."""
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        # Their names are in the order of the sessions.
+        self._path = directory / f"events.out.tfevents.{time.time_ns()}.{os.getpid()}"
+        with _in_one_line(self._path):
+            directory.mkdir(exist_ok=True)
+            self._records = RecordWriter(self._path.open("xb"))
+        self._append(file_version="brain.Event:2")
+        if iteration is not None:
+            self._append(step=iteration + 1, session_log=SessionLog(status=SessionLog.START))
+
+    def write(self, iteration: int, numbers: Mapping[str, float]) -> None:
+        """Append the numbers of an iteration."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        values = [
+            Summary.Value(tag=name.replace(".", "/"), simple_value=number)
+            for name, number in numbers.items()
+            if name != "iteration"
+        ]
+        self._append(step=iteration, summary=Summary(value=values))
+
+    def _append(self, **event: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        with _in_one_line(self._path):
+            self._records.write(Event(wall_time=time.time(), **event).SerializeToString())
+            self._records.flush()
+
+    def close(self) -> None:
+        with _in_one_line(self._path):
+            self._records.close()
+
+
+@contextlib.contextmanager
+def _in_one_line(path: Path) -> Iterator[None]:
+    """What the system says against writing, as a `UserError` with the file."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _iteration(path: Path, line: str) -> int:
