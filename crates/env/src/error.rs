@@ -22,17 +22,34 @@ impl EnvError {
     }
 }
 
-/// Reads settings from a JSON object; each missing key has a default.
+/// Reads settings from a JSON object; each missing key has a default. The keys `tables` hold tables of settings.
 ///
 /// # Errors
 /// If the text is not an object, or with the name of the first key that is unknown or has a value of the wrong kind.
-pub(crate) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, EnvError> {
+pub(crate) fn parse<T: DeserializeOwned>(json: &str, tables: &[&str]) -> Result<T, EnvError> {
     let object: Map<String, Value> =
         serde_json::from_str(json).map_err(|e| EnvError::new("settings", format!("expected a JSON object: {e}")))?;
     // One key at a time, because serde does not say which key had the wrong value.
     for (key, value) in &object {
+        // Serde would take the values of a list for those of the table, by their places.
+        if tables.contains(&key.as_str()) && !value.is_object() {
+            let problem = format!("expected a table of settings, not {}", kind(value));
+            return Err(EnvError::new(key, problem));
+        }
         let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
         serde_json::from_value::<T>(alone).map_err(|e| EnvError::new(key, e))?;
     }
     serde_json::from_value(Value::Object(object)).map_err(|e| EnvError::new("settings", e))
+}
+
+/// What kind of value it is, in words.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
 }

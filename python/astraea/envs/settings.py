@@ -155,8 +155,8 @@ class MultiFlowSettings(TypedDict, total=False):
     """Probability that each flow has its own base round-trip time. Default 0.5."""
     arrival_gap: Range
     """Mean time between arrivals in s, exponentially distributed; the first flow starts at once. Default 4."""
-    lifetime: Range | None
-    """Mean life of a flow in s, exponentially distributed; None: to the end of the episode. Default 20."""
+    lifetime: Range | Literal["never"] | None
+    """Mean life of a flow in s, exponentially distributed; None or "never": to the end of the episode. Default 20."""
     short_flows: ShortFlowSettings
     """Short flows beside the others."""
     neighbours: NeighbourSettings

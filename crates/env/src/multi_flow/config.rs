@@ -2,6 +2,8 @@
 
 use astraea_policy::action::ALPHA;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
 
 use super::domain::{self, Changes, Neighbours, Outages, ShortFlows};
 use super::global::GLOBAL_FEATURES;
@@ -51,6 +53,7 @@ pub struct MultiFlowConfig {
     pub arrival_gap: Range,
     /// Mean life of a flow in s, exponentially distributed; the mean of an episode is log-uniform. `None`: to the end of
     /// the episode.
+    #[serde(deserialize_with = "lifetime")]
     pub lifetime: Option<Range>,
     /// Short flows beside the others.
     pub short_flows: ShortFlows,
@@ -113,6 +116,9 @@ impl Default for MultiFlowConfig {
 }
 
 impl MultiFlowConfig {
+    /// Settings that are tables of settings.
+    const TABLES: [&str; 5] = ["short_flows", "neighbours", "changes", "outages", "reward"];
+
     /// Largest number of flows that an episode may have.
     pub const MAX_FLOWS: f64 = 1000.0;
 
@@ -131,7 +137,7 @@ impl MultiFlowConfig {
     /// # Errors
     /// Names the first setting that is unknown, of the wrong kind or out of range.
     pub fn from_json(json: &str) -> Result<Self, EnvError> {
-        let config: Self = parse(json)?;
+        let config: Self = parse(json, &Self::TABLES)?;
         config.validate()?;
         Ok(config)
     }
@@ -173,6 +179,15 @@ impl MultiFlowConfig {
     }
 }
 
+/// A mean life; `null` is none, and so is "never", for formats without a null.
+fn lifetime<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Range>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(word) if word == "never" => Ok(None),
+        given => Range::deserialize(given).map(Some).map_err(D::Error::custom),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +216,24 @@ mod tests {
     }
 
     #[test]
-    fn null_lifetime_means_to_the_end() {
-        assert_eq!(MultiFlowConfig::from_json(r#"{"lifetime": null}"#).unwrap().lifetime, None);
+    fn tables_are_no_lists() {
+        let error = |json: &str| MultiFlowConfig::from_json(json).unwrap_err().to_string();
+        for table in MultiFlowConfig::TABLES {
+            let given = |value: &str| error(&format!("{{\"{table}\": {value}}}"));
+            assert_eq!(given("[0.3, 3]"), format!("{table}: expected a table of settings, not a list"));
+            assert_eq!(given("null"), format!("{table}: expected a table of settings, not null"));
+            MultiFlowConfig::from_json(&format!("{{\"{table}\": {{}}}}")).unwrap();
+        }
+        assert_eq!(error(r#"{"reward": "relative"}"#), "reward: expected a table of settings, not text");
+    }
+
+    #[test]
+    fn no_lifetime_means_to_the_end() {
+        for never in ["null", "\"never\""] {
+            let json = format!("{{\"lifetime\": {never}}}");
+            assert_eq!(MultiFlowConfig::from_json(&json).unwrap().lifetime, None);
+        }
+        let lifetime = MultiFlowConfig::from_json(r#"{"lifetime": [5, 10]}"#).unwrap().lifetime;
+        assert_eq!(lifetime, Some(Range::new(5.0, 10.0)));
     }
 }

@@ -84,7 +84,7 @@ impl SingleFlowConfig {
     /// # Errors
     /// Names the first setting that is unknown, of the wrong kind or out of range.
     pub fn from_json(json: &str) -> Result<Self, EnvError> {
-        let config: Self = parse(json)?;
+        let config: Self = parse(json, &[])?;
         config.validate()?;
         Ok(config)
     }
