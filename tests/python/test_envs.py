@@ -111,6 +111,15 @@ def test_vector_arrays_are_new_unless_asked_otherwise() -> None:
         assert np.array_equal(first, kept) == copy
 
 
+def test_infos_say_who_has_them_in_arrays_of_their_own() -> None:
+    envs = gymnasium.make_vec("astraea/MultiFlow-v0", num_envs=2)
+    _, info = envs.reset(seed=1)
+    info["_flow"][0] = False
+    later = envs.step(np.ones((2, 1), np.float32))[4]
+    assert info["_time"].all()
+    assert later["_flow"].all()
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
@@ -125,6 +134,8 @@ def test_vector_arrays_are_new_unless_asked_otherwise() -> None:
         ("astraea/SingleFlow-v0", {"delay": object()}, "delay: cannot use a value of type object"),
         ("astraea/MultiFlow-v0", {"flows": 0}, r"flows: is \[0, 0\], expected two numbers in order, 1 to 1000"),
         ("astraea/MultiFlow-v0", {"reward": {"fairness": "high"}}, "reward: invalid type: string"),
+        ("astraea/MultiFlow-v0", {"short_flows": [0.3, 3]}, "short_flows: expected a table of settings, not a list"),
+        ("astraea/MultiFlow-v0", {"reward": None}, "reward: expected a table of settings, not null"),
         ("astraea/MultiFlow-v0", {"render_mode": "human"}, "render_mode: unknown field"),
     ],
 )
@@ -170,6 +181,9 @@ def test_bad_actions_and_seeds() -> None:
         envs.reset(seed=[1, -2])
     with pytest.raises(ValueError, match="seed: are 3, expected one whole number or 2 of them"):
         envs.reset(seed=[1, 2, 3])
+    with pytest.raises(ValueError, match="seed: is 18446744073709551615, expected 18446744073709551614 at most for 2"):
+        envs.reset(seed=2**64 - 1)
+    envs.reset(seed=2**64 - 2)
     for count in (0, 10**13):
         with pytest.raises(ValueError, match=f"num_envs: is {count}, expected 1 to 1000000"):
             astraea.envs.SingleFlowVectorEnv(num_envs=count)

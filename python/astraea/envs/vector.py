@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
-from astraea.envs.native import Array, require_reset, seed_of, spaces_of
+from astraea.envs.native import MOST_SEED, Array, require_reset, seed_of, spaces_of
 from astraea.envs.settings import MultiFlowSettings, SingleFlowSettings, to_json
 
 MOST_ENVS = 1_000_000
@@ -55,7 +55,6 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
             np.zeros(num_envs, np.bool_),
             np.zeros((num_envs, len(self._names))),
         )
-        self._everywhere = np.ones(num_envs, np.bool_)
 
     @property
     def num_threads(self) -> int:
@@ -81,6 +80,9 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
             first = int(self.np_random.integers(2**63))
         seeds: NDArray[np.uint64] | None = None
         if first is not None:
+            most = MOST_SEED - (self.num_envs - 1)
+            if first > most:
+                raise ValueError(f"seed: is {first}, expected {most} at most for {self.num_envs} environments")
             seeds = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(first)
         elif isinstance(seed, (Sequence, np.ndarray)):
             if len(seed) != self.num_envs:
@@ -119,7 +121,8 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
     def _info(self) -> dict[str, Any]:
         table = self._out(self._arrays[4])
         columns = self._columns(table)
-        return columns | {f"_{name}": self._everywhere for name in columns}
+        # As in Gymnasium, each number has an array that says which environments have it: here all.
+        return columns | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in columns}
 
     def _columns(self, table: NDArray[np.float64]) -> dict[str, Any]:
         return dict(zip(self._names, table.T, strict=True))
