@@ -116,6 +116,15 @@ def test_a_single_flow_has_no_fairness(tmp_path: Path) -> None:
     assert kinds == {"flow"}
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_sweep_speaks_of_intervals_where_it_has_some(tmp_path: Path, known: bool) -> None:
+    points = [(f"rate {rate}", {"link.bottleneck.rate": rate}) for rate in (1, 2)]
+    run = load(write_run(tmp_path / "run", trials=3 if known else 1, lives=[(0.0, 2.0)], points=points))
+    overview = section(run, {cc: i for i, cc in enumerate(run.schemes)}, "a").overview
+    assert overview is not None
+    assert overview.how == ("Mean over trials with its 95 % interval." if known else "Mean over trials.")
+
+
 def test_only_as_many_trials_as_fit_are_embedded(tmp_path: Path) -> None:
     run = load(write_run(tmp_path / "run", schemes=LABELS, trials=6, lives=[(float(i), 12.0) for i in range(9)]))
     made = section(run, {cc: i for i, cc in enumerate(run.schemes)}, "a")

@@ -35,7 +35,9 @@ def sweep(run: Run, index: Mapping[str, int]) -> Chart | None:
                     if (found := _value(points, cc, item))
                 ]
     single = all(len(points) == 1 for values in keys.values() for points in values.values())
-    how = "Mean over trials with its 95 % interval." if single else "Mean over all points with the same value."
+    intervals = any(row["low"] is not None for row in rows)
+    trials = "Mean over trials with its 95 % interval." if intervals else "Mean over trials."
+    how = trials if single else "Mean over all points with the same value."
     order = sorted(present, key=lambda item: FIRST.index(item.name) if item.name in FIRST else len(FIRST))
     return Chart(
         key="sweep",
@@ -44,7 +46,7 @@ def sweep(run: Run, index: Mapping[str, int]) -> Chart | None:
         spec=_spec(
             Look(run.schemes, index),
             [_short(key, keys) for key in keys],
-            intervals=any(row["low"] is not None for row in rows),
+            intervals=intervals,
         ),
         data={"sweep": {"columns": {name: [row[name] for row in rows] for name in rows[0]}}},
         panels=len(keys),
