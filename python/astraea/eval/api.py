@@ -74,7 +74,8 @@ def run(
 ) -> Results:
     """Run schemes on a scenario.
 
-    The arguments are those of `astraea run` (docs/command-line.md); nothing is printed or written.
+    The arguments are those of `astraea run` (docs/command-line.md), but learned schemes always decide themselves: there
+    is no `--decide` and no `--key`. Nothing is printed or written.
 
     Args:
         scenario: Name of a scenario that is shipped, or path of a .toml file.
