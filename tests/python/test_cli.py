@@ -445,6 +445,15 @@ def test_controller_in_python(astraea: Run, tmp_path: Path) -> None:
         (["run", "x/y.toml"], "x/y.toml: no such scenario file"),
         (["run", "three-flows", "--cc", "cubik"], 'unknown scheme "cubik"; did you mean "cubic"?'),
         (["run", "three-flows", "--cc", "mine.py:Mine"], "mine.py: no such file"),
+        (
+            ["run", "three-flows", "--cc", "bbr,cubic:beta=2"],
+            "--cc cubic:beta=2: scheme cubic: beta: is 2; expected 0.1 to 0.95",
+        ),
+        (
+            ["run", "three-flows", "--set", "rate=50Mbps"],
+            '--set rate: unknown key; did you mean "link.bottleneck.rate"?',
+        ),
+        (["run", "three-flows", "--set", "count=5"], '--set count: unknown key; did you mean "flow.count"?'),
         (["run", "three-flows", "--set", "link.bottleneck.rate=100"], 'missing unit in "100"; expected e.g. "100Mbps"'),
         (["run", "three-flows", "--set", "trails=3"], '--set trails: unknown key; did you mean "trials"?'),
         (["run", "three-flows", "--set", "flow.00.count=2"], "flow.00: no such entry; expected one of flow."),

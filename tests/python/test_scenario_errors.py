@@ -44,7 +44,6 @@ def complaint(directory: Path, text: str) -> str:
         ("every =", "evry =", 'mine.toml: flow.0.start.evry: unknown key; did you mean "every"?'),
         ('delay = "15ms"', 'queue = "codl"', 'mine.toml: link.bottleneck.queue: unknown kind "codl"; did you mean'),
         ('delay = "15ms"', 'delay = "-1ms"', 'mine.toml: link.bottleneck.delay: a time must not be negative: "-1ms"'),
-        ('delay = "15ms"', "loss = 2", "mine.toml: link.bottleneck.loss: must lie between 0 and 1"),
         (
             'delay = "15ms"',
             'trace = "x"',
@@ -141,7 +140,20 @@ def complaint(directory: Path, text: str) -> str:
             'rate = { low = "1Mbps", high = "2Mbps", every = "1us" }',
             "mine.toml: link.bottleneck.rate: every must be at least 1ms",
         ),
-        ('delay = "15ms"', "loss = 1", "mine.toml: link.bottleneck.loss: expected less than 1, not 1"),
+        # Whichever end of the range is passed, the range is the same.
+        *(
+            (
+                'delay = "15ms"',
+                f"loss = {loss}",
+                "mine.toml: link.bottleneck.loss: must be at least 0 and less than 1 (or 100%), not",
+            )
+            for loss in ("2", "1", "'100%'", "'-1%'")
+        ),
+        (
+            "[link.bottleneck]",
+            'rate = "5Mbps"\n[link.bottleneck]',
+            'mine.toml: rate: unknown key; did you mean "link.bottleneck.rate"?',
+        ),
         (
             'delay = "15ms"',
             'queue = { kind = "pie", beta = inf }',

@@ -7,7 +7,7 @@ import importlib.util
 import math
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,8 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
             params[key] = _number(value, known[key]["unit"])
         except ValueError as error:
             raise UserError(f"scheme {name}: {key}: {error}") from None
+        if not known[key]["min"] <= params[key] <= known[key]["max"]:
+            raise UserError(f"scheme {name}: {key}: is {value}; expected {_range(known[key])}")
     return SchemeSpec(text, name, params)
 
 
@@ -122,6 +124,12 @@ def _number(text: str, unit: str) -> float:
         expected = {SWITCH: "on or off", "1": "a number", "": "a number"}.get(unit, f"a number of {unit}")
         raise ValueError(f'cannot read "{text}"; expected {expected}')
     return number
+
+
+def _range(param: Mapping[str, Any]) -> str:
+    """What a parameter may be, in words."""
+    unit = param["unit"]
+    return "on or off" if unit == SWITCH else f"{param['min']:g} to {param['max']:g}{'' if unit == '1' else f' {unit}'}"
 
 
 def _policy(text: str, directory: Path) -> SchemeSpec:

@@ -87,7 +87,7 @@ def plan(
         labels, schemes = ["+".join(dict.fromkeys(text for _, text in fixed))], {}
     else:
         labels = list(cc) or ["cubic"]
-        schemes = {label: registry.scheme(label) for label in labels}
+        schemes = {label: _scheme(label) for label in labels}
     count = trials or spread[0].scenario.trials
     keys = [
         TrialKey(label, point, repeat, point.index * count + repeat)
@@ -101,6 +101,15 @@ def plan(
         if key.repeat == 0:
             backend.check(resolved, document.path.name)
     return laid
+
+
+def _scheme(label: str) -> SchemeSpec:
+    """The scheme of `--cc`; mistakes in its parameters name the option, those in a file the file."""
+    try:
+        return registry.scheme(label)
+    except UserError as error:
+        where = f"--cc {label}: " if label.partition(":")[0] in registry.native() else ""
+        raise UserError(f"{where}{error}") from None
 
 
 def _fixed(document: Document, spread: Sequence[Point]) -> dict[tuple[int, str], SchemeSpec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -43,7 +44,7 @@ Quantum = Annotated[int, BeforeValidator(units.parse_quantum), PlainSerializer(u
 Ratio = Annotated[float, BeforeValidator(units.parse_ratio)]
 """From 0 to 1."""
 
-Loss = Annotated[float, BeforeValidator(units.parse_ratio), Field(lt=1)]
+Loss = Annotated[float, BeforeValidator(functools.partial(units.parse_ratio, whole=False))]
 """Share of packets that are lost at random: not all of them."""
 
 BufferLimit = Annotated[units.Buffer, BeforeValidator(units.parse_buffer), PlainSerializer(units.format_buffer)]

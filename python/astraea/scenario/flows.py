@@ -83,7 +83,7 @@ class Ack(Table):
         doc="Acknowledgements leave in bunches, this far apart, stamped with when they were made; 0: at once.",
         unit="time",
     )
-    loss: Loss = key(0.0, doc="Random loss of acknowledgements.", unit="ratio")
+    loss: Loss = key(0.0, doc="Random loss of acknowledgements.", unit="ratio below 1")
 
 
 class Flow(Table):

@@ -91,7 +91,7 @@ class GilbertElliott(Table):
 
     enter: Ratio = key(doc="Probability of going from the good to the bad state.", unit="ratio")
     leave: Ratio = key(doc="Probability of going from the bad to the good state.", unit="ratio", gt=0)
-    good: Ratio = key(0.0, doc="Loss probability in the good state.", unit="ratio", lt=1)
+    good: Loss = key(0.0, doc="Loss probability in the good state.", unit="ratio below 1")
     bad: Ratio = key(1.0, doc="Loss probability in the bad state.", unit="ratio")
 
 
@@ -207,7 +207,7 @@ class Link(Table):
     loss: Annotated[Annotated[Loss, VALUE] | Annotated[GilbertElliott, TABLE], by_shape] = key(
         0.0,
         doc='Random loss in front of the queue, or `{ enter = "0.1%", leave = "30%" }` for bursts.',
-        unit="ratio",
+        unit="ratio below 1",
     )
     jitter: Time = key(
         "0ms",

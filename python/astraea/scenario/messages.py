@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from astraea.errors import nearest
+from astraea.scenario.flows import Flow
+from astraea.scenario.links import Link
 
 _SHAPES = ("value", "list", "table")
 """Tags of `fields.by_shape`: the forms that one key may have."""
@@ -19,9 +21,21 @@ def explain(error: ValidationError, raw: Any) -> tuple[str, str]:
     path = _path(first["loc"], raw)
     if first["type"] == "unknown_key":
         path.append(str(first["ctx"]["key"]))
+        if len(path) == 1 and (whole := _elsewhere(path[0], raw)):
+            return path[0], f'unknown key; did you mean "{whole}"?'
     elif first["type"] == "missing" and isinstance(last := first["loc"][-1], str):
         path.append(last)
     return ".".join(path), _reason(first)
+
+
+def _elsewhere(key: str, raw: dict[str, Any]) -> str | None:
+    """The whole key of a link or a flow, if `key` is the last part of one: `rate` of `link.bottleneck.rate`."""
+    links, groups = raw.get("link"), raw.get("flow")
+    if key in Link.model_fields and isinstance(links, dict) and links:
+        return f"link.{'bottleneck' if 'bottleneck' in links else next(iter(links))}.{key}"
+    if key in Flow.model_fields and isinstance(groups, list) and groups:
+        return f"flow.{key}" if len(groups) == 1 else f"flow.0.{key}"
+    return None
 
 
 def _path(loc: tuple[int | str, ...], raw: Any) -> list[str]:

@@ -157,15 +157,16 @@ def parse_quantum(value: Any) -> int:
     return size
 
 
-def parse_ratio(value: Any) -> float:
-    """Probability or share from 0 to 1, from e.g. 0.01 or "1%"."""
+def parse_ratio(value: Any, *, whole: bool = True) -> float:
+    """Probability or share from 0 to 1, from e.g. 0.01 or "1%"; unless `whole`, 1 itself is too much."""
     example = '0.01 or "1%"'
     number, unit = _split(value, example)
     if unit not in ("", "%"):
         raise _unknown_unit(unit, value, example)
     ratio = number / 100 if unit else number
-    if not 0 <= ratio <= 1:
-        raise ValueError(f'must lie between 0 and 1 (or 0% and 100%), not "{value}"')
+    if not 0 <= ratio <= 1 or (ratio == 1 and not whole):
+        limits = "lie between 0 and 1 (or 0% and 100%)" if whole else "be at least 0 and less than 1 (or 100%)"
+        raise ValueError(f'must {limits}, not "{value}"')
     return ratio
 
 
