@@ -208,8 +208,8 @@ def test_eleven_schemes_with_eleven_metrics_fit(browser: Browser, tmp_path: Path
     for entries in (results["summary"], results["points"][0]["summary"]):
         for number, cc in enumerate(DEMO):  # as `make demo` has them
             for entry in entries[cc].values():
-                entry.update(low=entry["mean"] * 0.91, high=entry["mean"] * 1.09)
-            entries[cc]["loss"] = {"mean": 4.63e-6, "low": -1.401e-5, "high": 2.327e-5, "n": 3}
+                entry.update(mean=0.667, low=-0.0812, high=0.0812)
+            entries[cc]["loss"] = {"mean": 8.39e-5, "low": 8.38e-5, "high": 8.40e-5, "n": 3}
             entries[cc]["convergence_settle_s"] = {"mean": 18.2 - number, "low": -5.2, "high": 41.5, "n": 3}
     assert len(results["summary"]["astraea"]) == 11
     (run / "results.json").write_text(json.dumps(results))
