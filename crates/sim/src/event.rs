@@ -69,13 +69,14 @@ impl Event {
     }
 }
 
-/// Scheduled events, earliest first; among equal times, the one scheduled first.
+/// Scheduled events, earliest first; among equal times, the one scheduled first, but that links take their next packets
+/// before anything arrives at them.
 ///
-/// Events have 128-bit keys: time (64 bits), order of scheduling (40 bits), event (24 bits). Those of the present two
-/// milliseconds and before are in a sorted list: most of the time there are few, and less is compared and moved than in a
-/// heap. Later ones wait unsorted in a timing wheel with a slot for every two milliseconds (hashed, as in Varghese and
-/// Lauck 1987), so that the deadlines of a thousand flows, most of which are put off before they come, neither lengthen
-/// the list nor are sorted in vain.
+/// Events have 128-bit keys: time (64 bits), whether it comes after services (1 bit), order of scheduling (39 bits), event
+/// (24 bits). Those of the present two milliseconds and before are in a sorted list: most of the time there are few, and
+/// less is compared and moved than in a heap. Later ones wait unsorted in a timing wheel with a slot for every two
+/// milliseconds (hashed, as in Varghese and Lauck 1987), so that the deadlines of a thousand flows, most of which are put
+/// off before they come, neither lengthen the list nor are sorted in vain.
 pub(crate) struct EventQueue {
     /// The next events, the earliest last.
     next: Vec<u128>,
@@ -95,6 +96,8 @@ impl Default for EventQueue {
 
 impl EventQueue {
     const EVENT_BITS: u32 = 24;
+    /// Set in the order of what comes after services.
+    const LATER: u64 = 1 << 63;
     /// Length of a slot as a power of two in ns: about two milliseconds.
     const SLOT_BITS: u32 = 21;
     /// Slots of the wheel; events further away than one turn stay in their slot for another.
@@ -106,7 +109,8 @@ impl EventQueue {
     #[inline]
     fn key(&mut self, time: Nanos, event: Event) -> u128 {
         self.scheduled += 1;
-        u128::from(time) << 64 | u128::from(self.scheduled << Self::EVENT_BITS | u64::from(event.encode()))
+        let later = if let Event::Service(_) = event { 0 } else { Self::LATER };
+        u128::from(time) << 64 | u128::from(later | self.scheduled << Self::EVENT_BITS | u64::from(event.encode()))
     }
 
     /// The slot of a key, counted from time 0.
@@ -224,6 +228,20 @@ mod tests {
             queue.pop();
         }
         assert_eq!(queue.peek(), None);
+    }
+
+    /// A packet that arrives when a transmitter is free again finds the queue without the packet that is sent next.
+    #[test]
+    fn among_equal_times_services_come_first() {
+        let mut queue = EventQueue::default();
+        for event in [Event::Pipe(0), Event::Service(1), Event::Pace(2), Event::Service(0)] {
+            queue.push(7, event);
+        }
+        queue.push(6, Event::Period(0));
+        for event in [Event::Period(0), Event::Service(1), Event::Service(0), Event::Pipe(0), Event::Pace(2)] {
+            assert_eq!(queue.peek().map(|(_, event)| event), Some(event));
+            queue.pop();
+        }
     }
 
     #[test]

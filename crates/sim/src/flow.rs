@@ -277,8 +277,15 @@ impl<C: Controller> Flow<C> {
         let route = self.route.of(&packet);
         match network.offer(route[usize::from(packet.hop)].link, packet) {
             Offer::Departs(departure) => self.depart(network, packet, departure),
+            Offer::Served(packet, departure) => self.depart_served(network, packet, departure),
             Offer::Queued | Offer::Gone => {}
         }
+    }
+
+    /// As [`depart`](Self::depart), out of the way of links without a managed queue.
+    #[inline(never)]
+    fn depart_served(&mut self, network: &mut Network, packet: Packet, departure: Nanos) {
+        self.depart(network, packet, departure);
     }
 
     /// A packet will have left the transmitter of its present hop at `departure`.

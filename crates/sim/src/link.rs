@@ -41,9 +41,11 @@ pub struct LinkStats {
 
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
+pub(crate) enum Offer<P> {
     /// It will have left the transmitter at that time.
     Departs(Nanos),
+    /// Likewise; it has been through a managed queue, which may have marked it.
+    Served(P, Nanos),
     /// It waits; [`Link::serve`] will hand it out.
     Queued,
     /// It was lost or dropped.
@@ -175,7 +177,7 @@ impl<P: Packet + Copy> Link<P> {
 
     /// A packet arrives.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
+    pub(crate) fn offer(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer<P> {
         self.stats.offered += 1;
         if self.loss.lost(&mut self.rng) {
             self.stats.lost += 1;
@@ -193,7 +195,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     #[inline]
-    fn offer_virtual(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
+    fn offer_virtual(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer<P> {
         let size = packet.size();
         let start = self.server.begin(now.max(self.free_at));
         if start > now {
@@ -233,20 +235,31 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    fn offer_managed(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer {
-        let Buffer::Managed { queue, .. } = &mut self.buffer else { unreachable!("checked by the caller") };
+    fn offer_managed(&mut self, now: Nanos, packet: P, books: &mut impl Ledger<P>) -> Offer<P> {
+        let Buffer::Managed { queue, scheduled, .. } = &mut self.buffer else { unreachable!("checked by the caller") };
+        // Nothing waits where no service is scheduled.
+        let idle = !*scheduled && self.server.begin(now.max(self.free_at)) == now;
         match queue.enqueue(now, packet, &mut self.rng) {
-            Verdict::Queued => Offer::Queued,
+            Verdict::Queued => {}
             Verdict::Dropped(packet) => {
                 self.drop_one(now, packet, books);
-                Offer::Gone
+                return Offer::Gone;
             }
             Verdict::Evicted(victims) => {
                 for victim in victims {
                     self.drop_one(now, victim, books);
                 }
-                Offer::Queued
             }
+        }
+        if idle { self.serve_at_once(now, books) } else { Offer::Queued }
+    }
+
+    /// Takes the packet that an idle link was offered from its queue before another one arrives at the same instant.
+    #[inline(never)]
+    fn serve_at_once(&mut self, now: Nanos, books: &mut impl Ledger<P>) -> Offer<P> {
+        match self.serve(now, books) {
+            Some((packet, departure)) => Offer::Served(packet, departure),
+            None => Offer::Gone,
         }
     }
 
@@ -261,6 +274,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Takes the next packet from a managed queue; returns it with the time at which it will have left.
+    #[inline]
     pub(crate) fn serve(&mut self, now: Nanos, books: &mut impl Ledger<P>) -> Option<(P, Nanos)> {
         let Buffer::Managed { queue, scheduled, dropped } = &mut self.buffer else { return None };
         *scheduled = false;

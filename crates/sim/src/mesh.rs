@@ -262,8 +262,10 @@ impl Mesh {
         self.note(now, link, parcel.size, Incident::Arrival);
         let offer = self.network.offer(link, parcel);
         self.count_gone(link, gone);
-        if let Offer::Departs(departure) = offer {
-            self.depart(parcel, departure);
+        match offer {
+            Offer::Departs(departure) => self.depart(parcel, departure),
+            Offer::Served(parcel, departure) => self.depart(parcel, departure),
+            Offer::Queued | Offer::Gone => {}
         }
     }
 

@@ -153,11 +153,11 @@ impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
 
     /// Offers a packet to a link.
     #[inline]
-    pub(crate) fn offer(&mut self, link: u32, packet: P) -> Offer {
+    pub(crate) fn offer(&mut self, link: u32, packet: P) -> Offer<P> {
         let now = self.now;
         let link_ref = &mut self.links[link as usize];
         let offer = link_ref.offer(now, packet, &mut self.books);
-        if offer == Offer::Queued {
+        if let Offer::Queued = offer {
             self.schedule_service(link);
         }
         offer

@@ -96,6 +96,32 @@ fn aggregation_is_a_matter_of_one_flow() {
     assert!(stats.rtt_sum / stats.rtt_count < 21 * MILLISECOND, "{} ms", stats.rtt_sum / stats.rtt_count / MILLISECOND);
 }
 
+/// A discipline that neither drops nor marks on its own; red and pie are never provoked, and the others are patient.
+fn passive(kind: &str) -> Value {
+    match kind {
+        "red" => json!({"kind": kind, "min_bytes": 1_000_000_000, "max_bytes": 2_000_000_000}),
+        "pie" => json!({"kind": kind, "burst_ns": 1_000 * SECOND}),
+        "droptail" => json!({"kind": kind}),
+        _ => json!({"kind": kind, "target_ns": 1_000 * SECOND}),
+    }
+}
+
+/// Ten packets at once meet an idle link: the first is being sent when the others come, and takes none of their room.
+#[test]
+fn what_is_being_sent_takes_no_room_in_any_queue() {
+    // FQ-CoDel makes room for one by half of its longest queue: three times two of four, or once five of nine.
+    for (packets, dropped, halves) in [(3, 6, 6), (8, 1, 5), (9, 0, 0)] {
+        for kind in ["droptail", "codel", "pie", "red", "fq_codel"] {
+            let link = json!({"limit": {"packets": packets}, "queue": passive(kind)});
+            let flows = json!([{"source": {"sized": 10 * MSS}}]);
+            let mut simulation = simulation(config(&link, &flows, 1), "newreno", &[]);
+            simulation.run_until(MILLISECOND / 2);
+            let expected = if kind == "fq_codel" { halves } else { dropped };
+            assert_eq!(simulation.link_stats(0).dropped, expected, "{kind} with room for {packets}");
+        }
+    }
+}
+
 /// The first monitoring period begins before the first packet leaves.
 #[test]
 fn the_initial_window_belongs_to_the_first_period() {

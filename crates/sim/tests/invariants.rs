@@ -177,6 +177,33 @@ proptest! {
         }
     }
 
+    /// A discipline that is never provoked does what drop-tail does, to the nanosecond.
+    #[test]
+    fn a_patient_discipline_is_drop_tail(mut config in configs(), seed: u64, kind in 0_usize..3) {
+        config.links.truncate(1);
+        config.links[0] = LinkConfig {
+            loss: LossConfig::None,
+            jitter_ns: 0,
+            reorder: ReorderConfig::default(),
+            queue: queue("droptail"),
+            ..config.links[0].clone()
+        };
+        for flow in &mut config.flows {
+            flow.path = vec![0];
+        }
+        let mut plain = simulation(&config, seed);
+        config.links[0].queue = serde_json::from_str([
+            r#"{"kind": "codel", "target_ns": 1000000000000}"#,
+            r#"{"kind": "pie", "burst_ns": 1000000000000}"#,
+            r#"{"kind": "red", "min_bytes": 1000000000, "max_bytes": 2000000000}"#,
+        ][kind]).expect("a discipline");
+        let mut managed = simulation(&config, seed);
+        plain.run_until(config.duration_ns);
+        managed.run_until(config.duration_ns);
+        prop_assert_eq!(format!("{:?}", plain.link_stats(0)), format!("{:?}", managed.link_stats(0)));
+        prop_assert_eq!(summary(&mut plain), summary(&mut managed));
+    }
+
     /// An acknowledgement that travels as the echo of its packet does what one of its own would do.
     #[test]
     fn the_echo_equals_the_general_path(mut config in configs(), seed: u64) {

@@ -46,6 +46,7 @@ fn by_link(config: &LinkConfig, arrivals: &[(Nanos, u32, u32)]) -> Fates {
         serve_until(&mut link, &mut service, &mut fates, at);
         match link.offer(at, parcel(id, size, flow), &mut books) {
             Offer::Departs(departure) => fates[id] = Some((departure, false)),
+            Offer::Served(packet, departure) => fates[id] = Some((departure, packet.marked)),
             Offer::Queued => service = link.schedule_service(at).or(service),
             Offer::Gone => {}
         }
