@@ -312,7 +312,7 @@ impl<C: Controller> Flow<C> {
         packet.hop += 1;
         let arrival = match held_back {
             None => network.push(step.pipe, arrival, packet),
-            Some(delay) => network.push_stray(step.pipe, arrival + delay, packet),
+            Some(hold) => network.push_stray(step.pipe, arrival, hold, packet),
         };
         if delivered {
             self.deliver(network, step.link, &packet, departure, arrival - way_back);

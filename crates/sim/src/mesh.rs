@@ -302,7 +302,7 @@ impl Mesh {
         parcel.hop += 1;
         match link.held_back() {
             None => self.network.push(pipe, arrival, parcel),
-            Some(delay) => self.network.push_stray(pipe, arrival + delay, parcel),
+            Some(hold) => self.network.push_stray(pipe, arrival, hold, parcel),
         };
     }
 

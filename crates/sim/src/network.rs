@@ -132,10 +132,13 @@ impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
         (line.end, packet)
     }
 
-    /// Holds a packet back until `arrival`, off the delay line, so that others can overtake it. Returns `arrival`.
-    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, packet: P) -> Nanos {
+    /// Holds a packet back for `hold` after it would have arrived on the delay line, so that others can overtake it: they
+    /// come no sooner than without it. Returns when it arrives.
+    pub(crate) fn push_stray(&mut self, pipe: u32, arrival: Nanos, hold: Nanos, packet: P) -> Nanos {
+        let line = &mut self.pipes[pipe as usize];
+        line.last_arrival = line.last_arrival.max(arrival);
+        let (end, arrival) = (line.end, line.last_arrival + hold);
         let order = self.stray_packets.last_key_value().map_or(0, |(k, _)| k + 1);
-        let end = self.pipes[pipe as usize].end;
         self.strays.push(Reverse((arrival, order)));
         self.stray_packets.insert(order, Stray { order, end, packet });
         self.events.push(arrival, Event::Stray);

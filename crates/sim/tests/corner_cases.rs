@@ -74,6 +74,26 @@ fn a_message_waits_for_what_was_held_back() {
     assert_eq!(simulation.link_stats(0).dropped, 0);
 }
 
+/// Jitter keeps the order, so packets that are all held back for the same time arrive as late as if none were, and that
+/// much later.
+#[test]
+fn what_is_held_back_first_waits_for_its_turn() {
+    let stats = |hold: Value| {
+        let mut link = json!({"rate": {"constant": 10e6}, "jitter_ns": 40 * MILLISECOND});
+        link.as_object_mut().unwrap().extend(hold.as_object().unwrap().clone());
+        run(config(&link, &json!([{}]), 60), "constant-window", &[("window", 10.0)]).flow_stats(0)
+    };
+    let hold = |delay_ns: Nanos| stats(json!({"reorder": {"probability": 1.0, "delay_ns": delay_ns}}));
+    let mean = |stats: &astraea_sim::FlowStats| stats.rtt_sum as f64 / stats.rtt_count as f64 / 1e6;
+    let without = stats(json!({}));
+    for delay in [0, 1_000, 5 * MILLISECOND] {
+        let held = hold(delay);
+        assert_eq!((held.overtaken, held.retransmitted), (0, 0));
+        let (got, expected) = (mean(&held), mean(&without) + delay as f64 / 1e6);
+        assert!((got - expected).abs() < 1.0, "{got} ms, expected {expected} ms");
+    }
+}
+
 /// What has left the last queue but not arrived by the end is not complete.
 #[test]
 fn nothing_completes_after_the_end() {
