@@ -118,10 +118,10 @@ pub(crate) struct AckState {
 
 impl AckState {
     /// Takes an arrival; true if it must be acknowledged now: the `every`-th one, or one that is marked, out of order,
-    /// above a gap or filling one (RFC 5681 §4.2).
+    /// above a gap or filling one (RFC 5681 §4.2), or nothing new (RFC 9293 §3.10.7.4): who sends again waits for an answer.
     pub(crate) fn on_arrival(&mut self, packet: &Packet, every: u32) -> bool {
         let had_gap = self.reassembly.has_gap();
-        self.reassembly.accept(packet.segment, packet.payload, 0);
+        let is_new = self.reassembly.accept(packet.segment, packet.payload, 0);
         self.arrivals.push_back(Arrival { number: packet.number, marked: packet.is_marked() });
         self.arrived = self.arrived.wrapping_add(1);
         self.unacknowledged += 1;
@@ -129,7 +129,8 @@ impl AckState {
         if !is_before(packet.number, self.expected) {
             self.expected = packet.number.wrapping_add(1);
         }
-        self.unacknowledged >= every || out_of_order || had_gap || self.reassembly.has_gap() || packet.is_marked()
+        let hole = had_gap || self.reassembly.has_gap();
+        self.unacknowledged >= every || !is_new || out_of_order || hole || packet.is_marked()
     }
 
     /// Number of arrivals that have not been acknowledged.
@@ -203,6 +204,15 @@ mod tests {
         // Packet 2 with segment 2 is missing; packet 5 brings the segment.
         let arrivals = [(0, 0), (1, 1), (3, 3), (4, 4), (5, 2), (6, 5)];
         assert_eq!(arrivals.map(|(n, s)| at_once(n, s)), [false, false, true, true, true, false]);
+    }
+
+    #[test]
+    fn what_was_sent_again_for_nothing_is_acknowledged_at_once() {
+        let mut acks = AckState::default();
+        assert!(!acks.on_arrival(&packet(0, 0), 100));
+        let _lost = acks.acknowledge();
+        assert!(acks.on_arrival(&packet(1, 0), 100));
+        assert!(!acks.on_arrival(&packet(2, 1), 100), "what is new may wait again");
     }
 
     proptest! {

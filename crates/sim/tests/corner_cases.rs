@@ -213,6 +213,29 @@ fn a_hole_is_open_until_its_filling_arrives() {
     assert!((103..=107).contains(&stats.rtt_count), "{} acknowledgements", stats.rtt_count);
 }
 
+/// The only acknowledgement of a packet may be lost: the packet is sent again, and the receiver, which has it, does not wait
+/// for a second one before it says so (RFC 9293 §3.10.7.4).
+#[test]
+fn a_duplicate_is_acknowledged_at_once() {
+    let ack = json!({"every": 2, "timeout_ns": 40 * MILLISECOND, "loss": 0.5});
+    let config = read(config(&json!({}), &json!([{"source": {"sized": MSS}, "ack": ack}]), 30));
+    let ends = (1..=20).map(|seed| {
+        let mut simulation =
+            Simulation::new(&config, seed, |_| build("newreno", &[], MSS).expect("a scheme")).expect("it is valid");
+        simulation.run_until(30 * SECOND);
+        let timeouts = simulation.flow_stats(0).timeouts as u32;
+        (timeouts, simulation.flows()[0].ended_at().unwrap_or(0) / MILLISECOND)
+    });
+    let mut again = 0;
+    for (timeouts, end) in ends {
+        // The first timeout is a second and what an acknowledgement may be delayed, each later one twice the one before.
+        let sent = (2_u64.pow(timeouts) - 1) * 1040;
+        assert_eq!(end, sent + if timeouts == 0 { 21 + 40 } else { 21 }, "after {timeouts} timeouts");
+        again += timeouts;
+    }
+    assert!(again > 0);
+}
+
 /// Where the return delay changes, an acknowledgement has the delay of the time when it leaves the receiver.
 #[test]
 fn acknowledgements_leave_when_data_arrives() {
