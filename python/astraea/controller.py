@@ -53,7 +53,11 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a controller wants until the next period; None leaves the window as it is, or does not pace."""
+    """What a controller wants until the next period; None leaves the window as it is, or does not pace.
+
+    When a packet leaves, the pacing rate sets the time of the next one. A higher rate in a later period shortens what is
+    left of that wait only where it is more than a second.
+    """
 
     cwnd: float | None = None
     """Congestion window in packets."""

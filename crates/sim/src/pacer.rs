@@ -4,7 +4,7 @@
 //! (`tcp_tso_autosize`), waits for the window to open by as much (`tcp_tso_should_defer`), and gives back part of the time
 //! by which one was late (`tcp_update_skb_after_send`).
 
-use astraea_cc::{MILLISECOND, Nanos};
+use astraea_cc::{MILLISECOND, Nanos, SECOND};
 
 /// Packets of a burst, at least (`net.ipv4.tcp_min_tso_segs`).
 const LEAST: u64 = 2;
@@ -17,6 +17,10 @@ const PART: u64 = 3;
 
 /// … nor any longer than this after the pace would have let it go.
 const PATIENCE: Nanos = MILLISECOND;
+
+/// A higher rate shortens what is left of a wait if it is longer than this; shorter waits stand. Linux's `fq` lets no packet
+/// wait for longer, because "socket rate can change later", but then does not keep low rates.
+const LONG: Nanos = SECOND;
 
 /// Why a packet has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +35,9 @@ pub(crate) enum Wait {
 pub(crate) struct Pacer {
     /// A burst is as much as fills this time; 0 for packets one by one.
     burst: Nanos,
-    /// When the next burst may go.
+    /// When the next burst may go, and the rate in bit/s that said so.
     next: Nanos,
+    rate: f64,
     /// The last one: when it went, and what may still go with it.
     began: Nanos,
     left: u64,
@@ -40,7 +45,7 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     pub(crate) fn new(burst: Nanos) -> Self {
-        Self { burst, next: 0, began: 0, left: 0 }
+        Self { burst, next: 0, rate: 0.0, began: 0, left: 0 }
     }
 
     /// Whether a packet may go now at `rate` bit/s; if so, it is taken to go. `room` is what the window of `cwnd` bytes has
@@ -52,9 +57,13 @@ impl Pacer {
             return Ok(());
         }
         if now < self.next {
+            if self.next - now > LONG {
+                self.shorten(now, rate);
+            }
             return Err(Wait::Until(self.next));
         }
         let gap = size as f64 * 8e9 / rate;
+        self.rate = rate;
         if self.burst == 0 {
             self.next = now.saturating_add(gap as Nanos);
             return Ok(());
@@ -65,6 +74,18 @@ impl Pacer {
     /// Forgets what the pace said: a packet may go now.
     pub(crate) fn release(&mut self, now: Nanos) {
         self.next = now;
+    }
+
+    /// Waits for the bits that are left to wait for only as long as they take at a higher rate.
+    #[cold]
+    #[inline(never)]
+    fn shorten(&mut self, now: Nanos, rate: f64) {
+        if rate <= self.rate {
+            return;
+        }
+        let left = (self.next - now) as f64 * self.rate / rate;
+        self.next = now.saturating_add(left as Nanos);
+        self.rate = rate;
     }
 
     /// Begins a burst of packets of `size` bytes, `gap` ns apart at the pace.
@@ -133,6 +154,24 @@ mod tests {
         assert_eq!(take(MILLISECOND, 30, 5), Ok(()));
         assert_eq!(take(MILLISECOND, 12, 4), Ok(()));
         assert_eq!(take(2 * MILLISECOND + 1, 30, 1), Ok(()));
+    }
+
+    #[test]
+    fn a_higher_rate_shortens_what_is_left_of_a_long_wait() {
+        // 1448 bytes take 11.584 s at 1 kbit/s, and a burst is of two packets.
+        for (burst, packets) in [(0, 1), (MILLISECOND, 2)] {
+            let mut pacer = Pacer::new(burst);
+            let mut take = |now, rate| pacer.take(now, rate, SIZE, u64::MAX, u64::MAX);
+            assert_eq!(take(0, 1e3), Ok(()));
+            let end = packets * 11_584 * MILLISECOND;
+            let halfway = end / 2;
+            for rate in [1e3, 0.5e3] {
+                assert_eq!(take(halfway, rate), Err(Wait::Until(end)), "no higher rate changes nothing");
+            }
+            assert_eq!(take(halfway, 1e6), Err(Wait::Until(halfway + halfway / 1000)));
+            assert_eq!(take(halfway + 1, 1e9), Err(Wait::Until(halfway + halfway / 1000)), "a short wait stands");
+            assert_eq!(take(halfway + halfway / 1000, 1e6), Ok(()));
+        }
     }
 
     #[test]
