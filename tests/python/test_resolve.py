@@ -147,6 +147,12 @@ def test_flow_that_never_starts() -> None:
         resolved("three-flows", "duration=80s", "flow.0.start.jitter=0ms")
 
 
+def test_trials_last_for_whole_slots() -> None:
+    trial = resolved("three-flows", "duration=100.005s", "flow.0.duration=100.005s", "record=100ms", "flow.0.start=0s")
+    assert trial.config["duration_ns"] == 100_100 * MS
+    assert [flow["stop_ns"] for flow in trial.config["flows"]] == [100_005 * MS] * 3, "flows end when they should"
+
+
 def test_scenario_without_an_end() -> None:
     scenario = document.load("three-flows")
     del scenario.raw["flow"][0]["duration"]

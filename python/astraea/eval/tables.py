@@ -39,7 +39,7 @@ LINKS = {
     "dropped": pl.Float32,
 }
 """Columns of links.parquet: queue_delay in ms (mean of the packets that began service in the slot; NaN: none),
-delivered and capacity in Mbit/s of payload, dropped in packets."""
+delivered and capacity in Mbit/s of payload, dropped in packets: by the queue or at random."""
 
 COMPLETIONS = {
     "trial": pl.Int32,

@@ -58,7 +58,11 @@ class Scenario(Table):
         ge=1,
         le=MAX_TRIALS,
     )
-    duration: Span | None = key(None, doc="When the scenario ends. None: when the last flow ends.", unit="time")
+    duration: Span | None = key(
+        None,
+        doc="When the scenario ends, rounded up to whole slots of `record`. None: when the last flow ends, likewise.",
+        unit="time",
+    )
     record: Literal["10ms", "20ms", "50ms", "100ms"] = key(
         "10ms", doc="Length of the slots in which series are recorded and metrics computed."
     )
