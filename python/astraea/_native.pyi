@@ -33,11 +33,11 @@ build_profile: Literal["debug", "release"]
 
 @final
 class Cancel:
-    """A flag that stops running simulations from another thread."""
+    """A flag that stops running simulations and roll-outs from another thread."""
 
     def __new__(cls) -> Cancel: ...
     def cancel(self) -> None:
-        """Makes every `simulate` that was given this object raise KeyboardInterrupt soon."""
+        """Makes everything that was given this object raise KeyboardInterrupt soon."""
 
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
@@ -258,7 +258,8 @@ class Rollout:
 
     `config_json` has the settings of the environment and its reward (see the guide to environments); the form
     ("paper", "pure" or "guided") and alpha say how the policy is embedded. 0 threads: one per core. Episodes depend on
-    `seed`, the iteration and their number alone. ValueError with one line on bad settings.
+    `seed`, the iteration and their number alone. ValueError with one line on bad settings, which `alpha` is none of, and
+    on episodes that would not fit into memory.
     """
 
     def __new__(cls, config_json: str, form: str, alpha: float, threads: int = 0, seed: int = 0) -> Rollout: ...
@@ -271,15 +272,26 @@ class Rollout:
     @property
     def local_size(self) -> int:
         """Length of a local state."""
-    def run(self, policy: Policy, iteration: int, episodes: int, noise: float, *, statistics: bool = False) -> Batch:
+    def run(
+        self,
+        policy: Policy,
+        iteration: int,
+        episodes: int,
+        noise: float,
+        *,
+        statistics: bool = False,
+        cancel: Cancel | None = None,
+    ) -> Batch:
         """Runs the episodes of an iteration, with the interpreter lock released.
 
         The exploration noise of a flow is autoregressive with coefficient 0.7; its standard deviation is `noise` times
         U(0.2, 1.5), drawn for each episode. With `statistics`, those of all flows are kept for each decision.
-        ValueError with one line on a policy of another form.
+        ValueError with one line on a policy of another form, KeyboardInterrupt when cancelled.
         """
-    def score(self, policy: Policy, seeds: Sequence[int]) -> dict[str, NDArray[np.float64]]:
-        """Runs an episode for each seed, without noise; what was measured, each of shape (seeds,).
+    def score(
+        self, policy: Policy, seeds: Sequence[int], *, cancel: Cancel | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Runs an episode for each seed, without noise; what was measured, each of shape (seeds,). See `run`.
 
         * `jain`: mean Jain index of the throughputs over the 500 ms slots that at least two flows share for their whole
           length, 1 without any; `jain_own`: the same without neighbours; `shared`: number of those slots;
@@ -324,12 +336,12 @@ class Batch:
         `buffer` (payload bits), `rtt` (mean base round-trip time, s).
         """
     def transitions(
-        self, gamma: float, n: int, rewards: NDArray[np.float64] | None = None
+        self, gamma: float, n: int, rewards: ArrayLike | None = None
     ) -> dict[str, NDArray[np.float32]]:
         """Transitions of up to n steps: g, s, a, r, g2, s2, discount.
 
         A step goes from one decision of a flow to its next, one period later, and its reward is the one at the latter
         moment. Where a flow leaves, its episode ends or its policy is not asked, transitions have fewer steps; where an
-        episode diverged, the discount is 0. `rewards`, one for each decision as `statistics` orders them, replace the
-        built-in ones.
+        episode diverged, the discount is 0. `rewards`, numbers of shape (decisions,) in the order of `statistics`, replace
+        the built-in ones. ValueError with one line for another shape.
         """

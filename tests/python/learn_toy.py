@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from astraea._native import Cancel
 from astraea.learn.rollouts import Layers, Weights
 
 STEPS = 20
@@ -90,9 +91,16 @@ class ToyRollouts:
         self.seed, self.delay = seed, delay
 
     def run(
-        self, policy: Weights, iteration: int, episodes: int, noise: float, *, statistics: bool = False
+        self,
+        policy: Weights,
+        iteration: int,
+        episodes: int,
+        noise: float,
+        *,
+        statistics: bool = False,
+        cancel: Cancel | None = None,
     ) -> ToyBatch:
-        del statistics
+        del statistics, cancel
         if iteration % 2:
             time.sleep(self.delay)
         return self._play(NumpyPolicy(*policy), np.random.default_rng([self.seed, iteration]), episodes, noise)

@@ -119,6 +119,29 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert state["iteration"] == last["iteration"]
 
 
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_an_end_does_not_wait_for_roll_outs(tmp_path: Path, signum: signal.Signals) -> None:
+    """Those under way, and the validation, would take hours."""
+    text = SMALL.replace(
+        "duration = 5.0\nbandwidth = [10e6, 40e6]", 'duration = 3000\nbandwidth = 1e9\nlifetime = "never"'
+    )
+    path, out = small(tmp_path, text), tmp_path / "run"
+    usual = f"import signal; signal.signal({int(signal.SIGINT)}, signal.default_int_handler); "
+    command = [sys.executable, "-c", usual + ASTRAEA[-1], "train", path, "--out", out]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            while not (out / "tensorboard").is_dir():
+                assert run.poll() is None
+                time.sleep(0.1)
+            for _ in range(2 if signum == signal.SIGINT else 1):  # a second Ctrl-C ends it at once
+                run.send_signal(signum)
+                time.sleep(1)
+            _, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert (run.returncode, errors) == (128 + signum, "")
+
+
 def test_begins_again_where_nothing_was_learnt_yet(tmp_path: Path) -> None:
     path, out = small(tmp_path), tmp_path / "run"
     out.mkdir()

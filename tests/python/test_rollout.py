@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import threading
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from astraea._native import Policy, Rollout
+from astraea._native import Cancel, Policy, Rollout
 
 DOMAIN: dict[str, Any] = {
     "bandwidth": [5e6, 50e6],
@@ -134,6 +136,14 @@ def test_noise_is_what_makes_episodes_explore() -> None:
     [
         (lambda: Rollout("{}", "papers", 0.1), 'form: is "papers", expected one of paper, pure, guided'),
         (lambda: Rollout('{"rtt": 0}', "pure", 0.1), "rtt: is [0, 0], expected two numbers in order, 0.0001 to 10"),
+        (
+            lambda: Rollout('{"alpha": 0.5}', "pure", 0.1),
+            "alpha: is an argument of its own, and no setting of the environment here",
+        ),
+        (
+            lambda: rollout(duration=3600, flows=1000, period=0.01, lifetime=None),
+            "duration: 3600 s of 1000 flows are 360000000 decisions with a period of 0.01 s, expected at most 10000000",
+        ),
         (lambda: Rollout("{}", "pure", 0.0), "alpha: is 0, expected 0.000001 to 1"),
         (lambda: rollout().run(policy("paper", 40), 0, 1, 0.1), 'policy: is of the form "paper", expected "pure"'),
         (lambda: rollout().score(policy("guided"), [1]), 'policy: is of the form "guided", expected "pure"'),
@@ -152,6 +162,50 @@ def test_mistakes_have_one_line(call: Any, message: str) -> None:
         call()
 
 
+def test_rewards_from_statistics_are_rewards() -> None:
+    batch = rollout().run(policy(), 0, 4, 0.3, statistics=True)
+    rewards = np.nansum(batch.statistics()["throughput"], axis=1) / batch.statistics()["capacity"]
+    assert rewards.dtype == np.float32
+    expected = batch.transitions(0.9, 3, rewards.astype(np.float64))
+    for given in (rewards, rewards.tolist(), np.repeat(rewards, 2)[::2]):
+        assert same(batch.transitions(0.9, 3, given), expected)
+    whole = batch.transitions(0.9, 3, np.ones(batch.decisions, np.int64))
+    assert same(whole, batch.transitions(0.9, 3, np.ones(batch.decisions)))
+
+
+@pytest.mark.timeout(60)
+def test_roll_outs_can_be_cancelled() -> None:
+    """These would take hours."""
+    runs = rollout(bandwidth=1e9, duration=3000, lifetime=None, threads=2)
+    for work in (
+        lambda cancel: runs.run(policy(), 0, 100, 0.1, cancel=cancel),
+        lambda cancel: runs.score(policy(), range(100), cancel=cancel),
+    ):
+        cancel = Cancel()
+        timer = threading.Timer(0.5, cancel.cancel)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt, match="cancelled"):
+            work(cancel)
+        timer.join()
+
+
+@pytest.mark.timeout(60)
+def test_a_signal_ends_roll_outs() -> None:
+    runs = rollout(bandwidth=1e9, duration=3000, lifetime=None, threads=2)
+
+    def end(*_: Any) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(InterruptedError):
+            runs.score(policy(), range(100))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_rewards_must_fit() -> None:
     batch = rollout().run(policy(), 0, 2, 0.1)
     with pytest.raises(ValueError, match=rf"^rewards: 3 of them, expected {batch.decisions}, one for each decision$"):
@@ -160,3 +214,11 @@ def test_rewards_must_fit() -> None:
     rewards[4] = np.inf
     with pytest.raises(ValueError, match=r"^rewards\[4\]: is inf, expected a number$"):
         batch.transitions(0.98, 5, rewards)
+    column = np.zeros((batch.decisions, 1))
+    message = f"rewards: an array of shape ({batch.decisions}, 1), expected {batch.decisions}, one for each decision"
+    with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+        batch.transitions(0.98, 5, column)
+    for wrong in ("high", ["high"], {}, [[1.0], []]):
+        message = f"rewards: no array of numbers, expected {batch.decisions}, one for each decision"
+        with pytest.raises(ValueError, match=rf"^{re.escape(message)}$"):
+            batch.transitions(0.98, 5, wrong)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 //! Whole episodes with a policy: the same for any number of threads, and measured rightly.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use astraea_env::Range;
 use astraea_env::multi_flow::{Changes, MultiFlowConfig, Neighbours, Outages, ShortFlows};
 use astraea_env::rollout::{Batch, Decide, Request, Rollout, SCORES, Score};
@@ -54,6 +56,14 @@ fn rollout(config: MultiFlowConfig, threads: usize) -> Rollout {
     Rollout::new(config, Form::Paper, threads, 7).unwrap()
 }
 
+fn run<D: Decide>(rollout: &Rollout, policy: impl Fn() -> D + Sync, request: &Request) -> Batch {
+    rollout.run(policy, request, || false).expect("nobody stops it")
+}
+
+fn score<D: Decide>(rollout: &Rollout, policy: impl Fn() -> D + Sync, seeds: &[u64]) -> Vec<Score> {
+    rollout.score(policy, seeds, || false).expect("nobody stops it")
+}
+
 fn bits(batch: &Batch) -> Vec<u32> {
     let transitions = batch.transitions(0.98, 5, None);
     let arrays =
@@ -64,10 +74,10 @@ fn bits(batch: &Batch) -> Vec<u32> {
 #[test]
 fn episodes_do_not_depend_on_threads_or_on_those_before() {
     let (one, three) = (rollout(wild(), 1), rollout(wild(), 3));
-    let first = one.run(|| TargetDelay, &request(0));
-    let second = one.run(|| TargetDelay, &request(1));
-    assert_eq!(bits(&first), bits(&three.run(|| TargetDelay, &request(0))));
-    assert_eq!(bits(&second), bits(&rollout(wild(), 2).run(|| TargetDelay, &request(1))));
+    let first = run(&one, || TargetDelay, &request(0));
+    let second = run(&one, || TargetDelay, &request(1));
+    assert_eq!(bits(&first), bits(&run(&three, || TargetDelay, &request(0))));
+    assert_eq!(bits(&second), bits(&run(&rollout(wild(), 2), || TargetDelay, &request(1))));
     assert_ne!(bits(&first), bits(&second));
     assert_eq!(first.global_len(), 13, "neighbours are possible");
 }
@@ -75,7 +85,7 @@ fn episodes_do_not_depend_on_threads_or_on_those_before() {
 #[test]
 fn everything_that_is_handed_over_is_finite() {
     for form in Form::ALL {
-        let batch = Rollout::new(wild(), form, 2, 3).unwrap().run(|| Always(0.02), &request(0));
+        let batch = run(&Rollout::new(wild(), form, 2, 3).unwrap(), || Always(0.02), &request(0));
         assert_eq!((batch.episodes(), batch.local_len()), (12, form.inputs()));
         let n = batch.decisions();
         let transitions = batch.transitions(0.98, 5, None);
@@ -97,7 +107,7 @@ fn everything_that_is_handed_over_is_finite() {
 
 #[test]
 fn statistics_are_those_that_the_reward_is_made_of() {
-    let batch = rollout(short(), 2).run(|| TargetDelay, &request(0));
+    let batch = run(&rollout(short(), 2), || TargetDelay, &request(0));
     let statistics = batch.statistics().unwrap();
     let (n, width) = (batch.decisions(), statistics.flows);
     assert_eq!((statistics.active.len(), statistics.capacity.len()), (n * width, n));
@@ -129,14 +139,61 @@ fn statistics_are_those_that_the_reward_is_made_of() {
 #[test]
 fn a_policy_that_only_grows_is_stopped() {
     let config = MultiFlowConfig { buffer: Range::new(0.5, 1.0), alpha: 0.1, duration: 20.0, ..short() };
-    let batch = rollout(config, 2).run(|| Always(1.0), &Request { noise: 0.0, ..request(0) });
+    let batch = run(&rollout(config, 2), || Always(1.0), &Request { noise: 0.0, ..request(0) });
     assert_eq!(batch.diverged(), batch.episodes());
     assert!(batch.seconds() < 12.0 * 15.0);
     let transitions = batch.transitions(0.98, 1, None);
     assert!(transitions.discount.contains(&0.0));
-    let calm = rollout(short(), 2).run(|| TargetDelay, &request(0));
+    let calm = run(&rollout(short(), 2), || TargetDelay, &request(0));
     assert_eq!(calm.diverged(), 0);
     assert!(!calm.transitions(0.98, 1, None).discount.contains(&0.0));
+}
+
+#[test]
+fn flows_that_would_have_asked_at_the_instant_of_divergence_end_with_it() {
+    // All start at once, so all ask at the same instants, one after the other.
+    let config = MultiFlowConfig {
+        buffer: Range::new(0.5, 1.0),
+        flows: Range::new(3.0, 3.0),
+        heterogeneous: 0.0,
+        arrival_gap: Range::new(0.0, 0.0),
+        lifetime: None,
+        alpha: 0.1,
+        duration: 20.0,
+        ..MultiFlowConfig::default()
+    };
+    let batch = run(&rollout(config, 2), || Always(1.0), &Request { noise: 0.0, ..request(0) });
+    assert_eq!(batch.diverged(), batch.episodes());
+    let ends = batch.transitions(0.98, 1, None).discount.iter().filter(|discount| **discount == 0.0).count();
+    assert_eq!(ends, 3 * batch.episodes(), "the last step of each flow");
+}
+
+#[test]
+fn what_is_stopped_has_no_result() {
+    let asked = AtomicUsize::new(0);
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 100;
+    assert!(rollout(short(), 2).run(|| TargetDelay, &request(0), stop).is_none());
+    assert!(asked.load(Ordering::Relaxed) <= 102, "each thread asks at its next decision");
+    assert!(rollout(short(), 2).score(|| TargetDelay, &[1, 2], || true).is_none());
+}
+
+#[test]
+fn episodes_that_do_not_fit_into_memory_are_refused() {
+    let error = |config| Rollout::new(config, Form::Pure, 1, 0).err().map(|error| error.to_string());
+    let long = MultiFlowConfig { duration: 3600.0, flows: Range::new(2.0, 1000.0), period: 0.01, ..short() };
+    assert_eq!(
+        error(MultiFlowConfig { lifetime: None, ..long.clone() }).unwrap(),
+        "duration: 3600 s of 1000 flows are 360000000 decisions with a period of 0.01 s, expected at most 10000000"
+    );
+    assert_eq!(
+        error(long.clone()).unwrap(),
+        "duration: 3600 s of 1000 flows are 360000000 slots of 10 ms in a score, expected at most 100000000"
+    );
+    assert_eq!(
+        error(MultiFlowConfig { duration: 1e5, ..short() }).unwrap(),
+        "duration: is 100000, expected 0.001 to 86400"
+    );
+    assert_eq!(error(MultiFlowConfig { flows: Range::new(2.0, 200.0), ..long }), None);
 }
 
 fn value(score: &Score, name: &str) -> f64 {
@@ -154,7 +211,7 @@ fn scores_of_a_flow_alone() {
         duration: 20.0,
         ..MultiFlowConfig::default()
     };
-    let score = rollout(config, 1).score(|| TargetDelay, &[1])[0];
+    let score = self::score(&rollout(config, 1), || TargetDelay, &[1])[0];
     assert!((0.95..=1.0).contains(&value(&score, "utilization")), "{score:?}");
     // The target is 1.1 round trips; slow start is above it.
     assert!((1.05..1.2).contains(&value(&score, "rtt_inflation")), "{score:?}");
@@ -167,7 +224,7 @@ fn scores_of_a_flow_alone() {
 
 #[test]
 fn packets_of_several_segments_change_little() {
-    let score = |offload| {
+    let scored = |offload| {
         let config = MultiFlowConfig {
             bandwidth: Range::new(200e6, 200e6),
             rtt: Range::new(0.03, 0.03),
@@ -179,10 +236,10 @@ fn packets_of_several_segments_change_little() {
             offload,
             ..MultiFlowConfig::default()
         };
-        rollout(config, 1).score(|| TargetDelay, &[1])[0]
+        score(&rollout(config, 1), || TargetDelay, &[1])[0]
     };
     // Of one segment, and of eight.
-    let (single, several) = (score(0.0), score(5e-4));
+    let (single, several) = (scored(0.0), scored(5e-4));
     assert_ne!(single, several);
     for (name, margin) in [("jain", 0.02), ("utilization", 0.02), ("rtt_inflation", 0.05), ("decisions", 10.0)] {
         let (single, several) = (value(&single, name), value(&several, name));
@@ -195,7 +252,7 @@ fn packets_of_several_segments_change_little() {
 fn scores_do_not_depend_on_threads() {
     let seeds = [3, 1, 4, 1, 5];
     let scores = |threads| -> Vec<Vec<u64>> {
-        let scores = rollout(wild(), threads).score(|| TargetDelay, &seeds);
+        let scores = score(&rollout(wild(), threads), || TargetDelay, &seeds);
         scores.iter().map(|score| score.0.iter().map(|x| x.to_bits()).collect()).collect()
     };
     let one = scores(1);

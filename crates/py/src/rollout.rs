@@ -6,12 +6,14 @@
 use astraea_env::multi_flow::{FlowStatistics, MultiFlowConfig};
 use astraea_env::rollout::{self, Actor, Request, SCORES};
 use astraea_policy::{Form, Network};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{AllowTypeChange, PyArray1, PyArrayLikeDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::Value;
 
 use crate::job::value_error;
 use crate::policy::Policy;
+use crate::simulate::{Cancel, attended};
 
 /// The network of a policy, which must be of that form.
 fn network(policy: &Policy, form: Form) -> PyResult<&Network> {
@@ -42,6 +44,9 @@ impl Rollout {
             value_error(format!("form: is \"{form}\", expected one of {names}"))
         })?;
         within("threads", threads as f64, 0.0, 1024.0)?;
+        if serde_json::from_str::<Value>(config_json).is_ok_and(|settings| settings.get("alpha").is_some()) {
+            return Err(value_error("alpha: is an argument of its own, and no setting of the environment here"));
+        }
         let config = MultiFlowConfig::from_json(config_json).map_err(value_error)?;
         let config = MultiFlowConfig { alpha, ..config };
         rollout::Rollout::new(config, form, threads, seed).map(Self).map_err(value_error)
@@ -62,7 +67,8 @@ impl Rollout {
         self.0.form().inputs()
     }
 
-    #[pyo3(signature = (policy, iteration, episodes, noise, *, statistics=false))]
+    #[pyo3(signature = (policy, iteration, episodes, noise, *, statistics=false, cancel=None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn run(
         &self,
         py: Python<'_>,
@@ -71,17 +77,25 @@ impl Rollout {
         episodes: usize,
         noise: f64,
         statistics: bool,
+        cancel: Option<&Bound<'_, Cancel>>,
     ) -> PyResult<Batch> {
         within("episodes", episodes as f64, 1.0, 1e6)?;
         within("noise", noise, 0.0, 10.0)?;
         let network = network(policy, self.0.form())?;
         let request = Request { iteration, episodes, noise, statistics };
-        Ok(Batch(py.detach(|| self.0.run(|| Actor::new(network), &request))))
+        attended(py, &Cancel::flag(cancel), |stop| self.0.run(|| Actor::new(network), &request, stop)).map(Batch)
     }
 
-    fn score<'py>(&self, py: Python<'py>, policy: &Policy, seeds: Vec<u64>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (policy, seeds, *, cancel=None))]
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &Policy,
+        seeds: Vec<u64>,
+        cancel: Option<&Bound<'_, Cancel>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let network = network(policy, self.0.form())?;
-        let scores = py.detach(|| self.0.score(|| Actor::new(network), &seeds));
+        let scores = attended(py, &Cancel::flag(cancel), |stop| self.0.score(|| Actor::new(network), &seeds, stop))?;
         let table = PyDict::new(py);
         for (column, (name, _)) in SCORES.iter().enumerate() {
             table.set_item(name, PyArray1::from_iter(py, scores.iter().map(|score| score.0[column])))?;
@@ -152,22 +166,11 @@ impl Batch {
         py: Python<'py>,
         gamma: f64,
         n: usize,
-        rewards: Option<PyReadonlyArray1<'py, f64>>,
+        rewards: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         within("gamma", gamma, 0.0, 1.0)?;
         within("n", n as f64, 1.0, 1e6)?;
-        let rewards = rewards.map(|r| r.as_array().iter().map(|r| *r as f32).collect::<Vec<_>>());
-        if let Some(rewards) = &rewards {
-            let (found, expected) = (rewards.len(), self.0.decisions());
-            if found != expected {
-                return Err(value_error(format!(
-                    "rewards: {found} of them, expected {expected}, one for each decision"
-                )));
-            }
-            if let Some(i) = rewards.iter().position(|r| !r.is_finite()) {
-                return Err(value_error(format!("rewards[{i}]: is {}, expected a number", rewards[i])));
-            }
-        }
+        let rewards = rewards.map(|rewards| self.rewards_of(rewards)).transpose()?;
         let transitions = py.detach(|| self.0.transitions(gamma, n, rewards.as_deref()));
         let (n, g, s) = (transitions.action.len(), self.0.global_len(), self.0.local_len());
         let table = PyDict::new(py);
@@ -179,5 +182,29 @@ impl Batch {
         table.set_item("s2", PyArray1::from_vec(py, transitions.next_local).reshape([n, s])?)?;
         table.set_item("discount", PyArray1::from_vec(py, transitions.discount))?;
         Ok(table)
+    }
+}
+
+impl Batch {
+    /// Somebody's own rewards, one for each decision.
+    fn rewards_of(&self, given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+        let expected = self.0.decisions();
+        let wrong =
+            |found: String| value_error(format!("rewards: {found}, expected {expected}, one for each decision"));
+        let given: PyArrayLikeDyn<'_, f64, AllowTypeChange> =
+            given.extract().map_err(|_| wrong("no array of numbers".to_owned()))?;
+        match *given.shape() {
+            [found] if found == expected => {}
+            [found] => return Err(wrong(format!("{found} of them"))),
+            ref shape => {
+                let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                return Err(wrong(format!("an array of shape ({shape})")));
+            }
+        }
+        let rewards: Vec<f32> = given.as_array().iter().map(|reward| *reward as f32).collect();
+        if let Some(i) = rewards.iter().position(|reward| !reward.is_finite()) {
+            return Err(value_error(format!("rewards[{i}]: is {}, expected a number", rewards[i])));
+        }
+        Ok(rewards)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use astraea_cc::{AnyController, Controller, INITIAL_WINDOW, MILLISECOND, Manual, Nanos};
@@ -49,6 +50,43 @@ pub(crate) struct Cancel {
     flag: Arc<AtomicBool>,
 }
 
+impl Cancel {
+    /// The flag of what was given, or one that nobody sets.
+    pub(crate) fn flag(given: Option<&Bound<'_, Self>>) -> Arc<AtomicBool> {
+        given.map(|cancel| cancel.get().flag.clone()).unwrap_or_default()
+    }
+}
+
+/// Does long work without the interpreter lock, on a thread of its own, and looks after signals meanwhile.
+///
+/// The work has no result if it ended early, as it is to do when what it is given says so: `cancelled` was set, or a
+/// signal's handler raised.
+pub(crate) fn attended<T: Send>(
+    py: Python<'_>,
+    cancelled: &AtomicBool,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Option<T> + Send,
+) -> PyResult<T> {
+    let ended = AtomicBool::new(false);
+    let stop = || cancelled.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed);
+    py.detach(|| {
+        let (done, result) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let stop = &stop;
+            scope.spawn(move || done.send(work(stop)));
+            loop {
+                match result.recv_timeout(LOOK_EVERY) {
+                    Ok(found) => return found.ok_or_else(|| PyKeyboardInterrupt::new_err("cancelled")),
+                    // It panicked, which the scope passes on.
+                    Err(RecvTimeoutError::Disconnected) => return Err(PyKeyboardInterrupt::new_err("cancelled")),
+                    Err(RecvTimeoutError::Timeout) => {
+                        check_signals().inspect_err(|_| ended.store(true, Ordering::Relaxed))?
+                    }
+                }
+            }
+        })
+    })
+}
+
 #[pymethods]
 impl Cancel {
     #[new]
@@ -56,7 +94,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Makes every `simulate` that was given this object raise `KeyboardInterrupt` soon.
+    /// Makes everything that was given this object raise `KeyboardInterrupt` soon.
     fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
@@ -87,7 +125,7 @@ pub(crate) fn simulate<'py>(
     if let Some(flow) = deciders.keys().find(|f| job.config.flows.get(**f).is_none_or(|flow| flow.period_ns == 0)) {
         return Err(PyValueError::new_err(format!("controllers: flow {flow} does not exist or has no period_ns")));
     }
-    let cancelled = cancel.map(|c| c.get().flag.clone()).unwrap_or_default();
+    let cancelled = Cancel::flag(cancel);
     let mut simulation = new_simulation(&job, seed, |flow| deciders.contains_key(&flow))?;
     py.detach(|| run(&mut simulation, &deciders, &cancelled))?;
     job.check()?;

@@ -12,9 +12,9 @@ import json
 import math
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from astraea._native import Cancel
 from astraea.errors import UserError
 from astraea.learn import checkpoint, speed
 from astraea.learn.config import Config, RunSettings, to_toml
@@ -90,6 +91,8 @@ class Training:
         self.watch = Watch()
         self.behaviour = self.learner.actor.effective().detach().clone()
         """Effective parameters of the actor in the roll-outs of this iteration."""
+        self._cancel = Cancel()
+        """Ends roll-outs that nobody will learn from any more."""
         self.iteration = 0
         self.due = 0.0
         """Updates that are due: more than none, less than one, between iterations."""
@@ -132,9 +135,10 @@ class Training:
         deadline = None if minutes is None else self._began + 60 * minutes
         saved = self._began
         begins = self.best is None
+        self._cancel = Cancel()
         log = Log(self.directory, None if begins else self.iteration)
         try:
-            with ThreadPoolExecutor(1, "roll-outs") as pool:
+            with ThreadPoolExecutor(1, "roll-outs") as pool, self._cancelled():
                 pending = self._collect(pool, self.iteration)
                 if begins:
                     self._validation_alone(log)
@@ -154,6 +158,14 @@ class Training:
         finally:
             log.close()
 
+    @contextmanager
+    def _cancelled(self) -> Iterator[None]:
+        """End the roll-outs that are under way at the end, whatever that is, instead of waiting for them."""
+        try:
+            yield
+        finally:
+            self._cancel.cancel()
+
     def _done(self) -> bool:
         patience = self.config.run.patience
         return self.learner.updates >= self.config.run.updates or bool(patience and self.stale >= patience)
@@ -166,7 +178,9 @@ class Training:
     def _gather(self, policy: Weights, iteration: int, episodes: int) -> Gathered:
         td3, own = self.config.td3, self.reward
         noise = self.config.rollouts.noise
-        batch = self.parts.rollouts.run(policy, iteration, episodes, noise, statistics=own is not None)
+        batch = self.parts.rollouts.run(
+            policy, iteration, episodes, noise, statistics=own is not None, cancel=self._cancel
+        )
         rewards = None if own is None else own(batch.statistics())
         rows = self.layout.rows(batch.transitions(td3.gamma, td3.steps, rewards))
         rows[:, -2] *= td3.reward_scale

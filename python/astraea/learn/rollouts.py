@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from astraea._native import Cancel
+
 Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
 """Weights, shape (outputs, inputs), and biases, shape (outputs,), of each layer."""
 
@@ -57,8 +59,20 @@ class Rollouts(Protocol):
     def global_size(self) -> int:
         """Values of the global state."""
 
-    def run(self, policy: Weights, iteration: int, episodes: int, noise: float, *, statistics: bool = False) -> Batch:
-        """Run the episodes of an iteration with this exploration noise, without holding the interpreter lock."""
+    def run(
+        self,
+        policy: Weights,
+        iteration: int,
+        episodes: int,
+        noise: float,
+        *,
+        statistics: bool = False,
+        cancel: Cancel | None = None,
+    ) -> Batch:
+        """Run the episodes of an iteration with this exploration noise, without holding the interpreter lock.
+
+        With `cancel` another thread can end it early: then it may raise KeyboardInterrupt.
+        """
 
     def score(self, policy: Weights, seeds: Sequence[int]) -> Mapping[str, NDArray[np.float64]]:
         """Run an episode for each seed without noise; what was measured, each of shape (seeds,)."""

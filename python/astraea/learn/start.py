@@ -123,10 +123,18 @@ class NativeRollouts:
         return _native.Policy.from_weights(settings.form, activation, layers, settings.alpha, period, metadata)
 
     def run(
-        self, policy: Weights, iteration: int, episodes: int, noise: float, *, statistics: bool = False
+        self,
+        policy: Weights,
+        iteration: int,
+        episodes: int,
+        noise: float,
+        *,
+        statistics: bool = False,
+        cancel: _native.Cancel | None = None,
     ) -> _native.Batch:
         """See `rollouts.Rollouts`."""
-        return self._rollout.run(self.policy(policy), iteration, episodes, noise, statistics=statistics)
+        of = self.policy(policy)
+        return self._rollout.run(of, iteration, episodes, noise, statistics=statistics, cancel=cancel)
 
     def score(self, policy: Weights, seeds: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         """See `rollouts.Rollouts`."""

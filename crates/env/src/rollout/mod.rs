@@ -65,6 +65,29 @@ pub struct Request {
     pub statistics: bool,
 }
 
+/// Decisions of an episode, of which each takes some 200 bytes.
+const MOST_DECISIONS: f64 = 1e7;
+
+/// Recording slots of all flows of an episode that is scored, of which each takes some 50 bytes.
+const MOST_SLOTS: f64 = 1e8;
+
+/// Longest episode in s: a day.
+const LONGEST: f64 = 86_400.0;
+
+/// Checks that an episode of these settings fits into memory, as the longest of those drawn from them do.
+fn check_size(config: &MultiFlowConfig) -> Result<(), EnvError> {
+    let MultiFlowConfig { duration, period, .. } = *config;
+    EnvError::unless_within("duration", duration, 1e-3, LONGEST)?;
+    let flows = config.flows.high;
+    let life = config.lifetime.map_or(duration, |lifetime| lifetime.high.min(duration));
+    let unless_few = |number: f64, most: f64, what: &str| {
+        let problem = || format!("{duration} s of {flows} flows are {number:.0} {what}, expected at most {most:.0}");
+        if number <= most { Ok(()) } else { Err(EnvError::new("duration", problem())) }
+    };
+    unless_few(flows * life / period, MOST_DECISIONS, &format!("decisions with a period of {period} s"))?;
+    unless_few(flows * duration / (score::SLOT as f64 / 1e9), MOST_SLOTS, "slots of 10 ms in a score")
+}
+
 /// Runs episodes of one domain on several threads.
 pub struct Rollout {
     config: MultiFlowConfig,
@@ -77,9 +100,10 @@ impl Rollout {
     /// Episodes of these settings with a policy of that form, on `threads` threads (0: one per core).
     ///
     /// # Errors
-    /// If a setting is out of range.
+    /// If a setting is out of range, or an episode would not fit into memory.
     pub fn new(config: MultiFlowConfig, form: Form, threads: usize, seed: u64) -> Result<Self, EnvError> {
         config.validate()?;
+        check_size(&config)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self { config, form, threads: if threads == 0 { cores } else { threads }, seed })
     }
@@ -104,22 +128,36 @@ impl Rollout {
     /// The noise of a flow is a first-order autoregressive process with coefficient 0.7, so that it leads somewhere; its
     /// standard deviation is `noise` times a number drawn for the episode from 0.2 to 1.5. What goes beyond -1..=1 is
     /// clipped.
-    pub fn run<D: Decide>(&self, policy: impl Fn() -> D + Sync, request: &Request) -> Batch {
+    ///
+    /// `None` if `stop`, which is asked at every decision, says so before the end.
+    pub fn run<D: Decide>(
+        &self,
+        policy: impl Fn() -> D + Sync,
+        request: &Request,
+        stop: impl Fn() -> bool + Sync,
+    ) -> Option<Batch> {
         let worker = || (self.env(0), policy());
         let records = self.in_parallel(request.episodes, worker, |(env, policy), episode| {
             let seed = self.episode_seed(request.iteration, episode as u64);
             env.reset(Some(seed));
-            Record::run(env, policy, request, seed)
-        });
-        Batch::new(records, self.config.global_len(), self.form.inputs())
+            Record::run(env, policy, request, seed, &stop)
+        })?;
+        Some(Batch::new(records, self.config.global_len(), self.form.inputs()))
     }
 
     /// Runs the episodes of these seeds without noise and measures them; one score for each, in their order.
-    pub fn score<D: Decide>(&self, policy: impl Fn() -> D + Sync, seeds: &[u64]) -> Vec<Score> {
+    ///
+    /// `None` if `stop`, which is asked at every decision, says so before the end.
+    pub fn score<D: Decide>(
+        &self,
+        policy: impl Fn() -> D + Sync,
+        seeds: &[u64],
+        stop: impl Fn() -> bool + Sync,
+    ) -> Option<Vec<Score>> {
         let worker = || (self.env(score::SLOT), policy());
         self.in_parallel(seeds.len(), worker, |(env, policy), index| {
             env.reset(Some(seeds[index]));
-            Score::run(env, policy)
+            Score::run(env, policy, &stop)
         })
     }
 
@@ -134,13 +172,14 @@ impl Rollout {
         mix(mix(self.seed, iteration), episode)
     }
 
-    /// Does `n` pieces of work, each on the thread that is free next; the results are in the order of the pieces.
+    /// Does `n` pieces of work, each on the thread that is free next; the results are in the order of the pieces. `None`
+    /// if a piece has none.
     fn in_parallel<W, T: Send>(
         &self,
         n: usize,
         worker: impl Fn() -> W + Sync,
-        work: impl Fn(&mut W, usize) -> T + Sync,
-    ) -> Vec<T> {
+        work: impl Fn(&mut W, usize) -> Option<T> + Sync,
+    ) -> Option<Vec<T>> {
         let next = AtomicUsize::new(0);
         let share = || {
             let mut worker = worker();
@@ -148,20 +187,19 @@ impl Rollout {
             loop {
                 let piece = next.fetch_add(1, Ordering::Relaxed);
                 if piece >= n {
-                    return done;
+                    return Some(done);
                 }
-                done.push((piece, work(&mut worker, piece)));
+                done.push((piece, work(&mut worker, piece)?));
             }
         };
-        let mut done = std::thread::scope(|scope| {
+        let shares: Option<Vec<_>> = std::thread::scope(|scope| {
             let helpers: Vec<_> = (1..self.threads.min(n)).map(|_| scope.spawn(share)).collect();
-            let mut done = share();
-            for helper in helpers {
-                done.extend(helper.join().expect("an episode does not panic"));
-            }
-            done
+            let own = share();
+            let others = helpers.into_iter().map(|helper| helper.join().expect("an episode does not panic"));
+            std::iter::once(own).chain(others).collect()
         });
+        let mut done: Vec<_> = shares?.into_iter().flatten().collect();
         done.sort_by_key(|(piece, _)| *piece);
-        done.into_iter().map(|(_, result)| result).collect()
+        Some(done.into_iter().map(|(_, result)| result).collect())
     }
 }

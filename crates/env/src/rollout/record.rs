@@ -21,6 +21,9 @@ pub(super) struct Row {
     pub(super) terminal: bool,
 }
 
+/// Rows that memory is reserved for at once, some 200 MB: a long episode may be over early.
+const AT_ONCE: usize = 1 << 20;
+
 impl Row {
     pub(super) const NONE: u32 = u32::MAX;
 }
@@ -42,20 +45,29 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Runs an episode that has just been reset.
-    pub(super) fn run(env: &mut MultiFlow, policy: &mut impl Decide, request: &Request, seed: u64) -> Self {
+    /// Runs an episode that has just been reset, to its end; `None` if `stop` says so before that.
+    pub(super) fn run(
+        env: &mut MultiFlow,
+        policy: &mut impl Decide,
+        request: &Request,
+        seed: u64,
+        stop: impl Fn() -> bool,
+    ) -> Option<Self> {
         let flows = env.observer().len();
         let mut noise = Noise::new(seed, request.noise, flows);
         let mut divergence = Divergence::new(env);
         let mut last: Vec<Option<(Nanos, u32)>> = vec![None; flows];
         let mut record = Self { snapshots: request.statistics.then(Snapshots::default), ..Self::default() };
         // As many rows as the flows can make, so that they are not moved as they grow.
-        let capacity = env.scenario().decisions(env.duration(), env.period());
+        let capacity = env.scenario().decisions(env.duration(), env.period()).min(AT_ONCE);
         record.rows.reserve_exact(capacity);
         record.globals.reserve_exact(capacity * env.config().global_len());
         let period = env.period();
         let end = env.duration() + period;
         while let Some(decision) = env.next_decision(end) {
+            if stop() {
+                return None;
+            }
             let (flow, time) = (decision.flow, decision.time);
             let state = env.local_state(flow);
             let action = (f64::from(policy.action(state)) + noise.next(flow)).clamp(-1.0, 1.0);
@@ -78,7 +90,8 @@ impl Record {
             }
             if divergence.sees(env, flow, time) {
                 record.diverged = true;
-                for (_, row) in last.iter().flatten().filter(|(before, _)| time - before < period) {
+                // With equal starts flows ask at the same instant: those whose turn had not come yet are among them.
+                for (_, row) in last.iter().flatten().filter(|(before, _)| time - before <= period) {
                     record.rows[*row as usize].terminal = true;
                 }
                 break;
@@ -86,6 +99,6 @@ impl Record {
             env.act(flow, action);
         }
         record.time = env.now();
-        record
+        Some(record)
     }
 }

@@ -35,12 +35,15 @@ pub const SCORES: [(&str, &str); 13] = [
 pub struct Score(pub [f64; SCORES.len()]);
 
 impl Score {
-    /// Runs an episode that has just been reset, with recording.
-    pub(super) fn run(env: &mut MultiFlow, policy: &mut impl Decide) -> Self {
+    /// Runs an episode that has just been reset, with recording, to its end; `None` if `stop` says so before that.
+    pub(super) fn run(env: &mut MultiFlow, policy: &mut impl Decide, stop: impl Fn() -> bool) -> Option<Self> {
         let mut divergence = Divergence::new(env);
         let (mut decisions, mut reward, mut diverged) = (0.0, 0.0, false);
         let end = env.duration();
         while let Some(decision) = env.next_decision(end) {
+            if stop() {
+                return None;
+            }
             let action = policy.action(env.local_state(decision.flow));
             decisions += 1.0;
             reward += env.reward().total;
@@ -53,7 +56,7 @@ impl Score {
         let seen = Seen::new(env);
         let (jain, shared) = seen.jain(|_| true);
         let (jain_own, _) = seen.jain(|life| !life.neighbour);
-        Self([
+        Some(Self([
             jain,
             jain_own,
             shared,
@@ -67,7 +70,7 @@ impl Score {
             decisions,
             env.now() as f64 / 1e9,
             f64::from(u8::from(diverged)),
-        ])
+        ]))
     }
 }
 
