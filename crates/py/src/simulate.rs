@@ -79,7 +79,7 @@ pub(crate) fn attended<T: Send>(
                     // It panicked, which the scope passes on.
                     Err(RecvTimeoutError::Disconnected) => return Err(PyKeyboardInterrupt::new_err("cancelled")),
                     Err(RecvTimeoutError::Timeout) => {
-                        check_signals().inspect_err(|_| ended.store(true, Ordering::Relaxed))?
+                        check_signals().inspect_err(|_| ended.store(true, Ordering::Relaxed))?;
                     }
                 }
             }
