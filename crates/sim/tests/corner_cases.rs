@@ -94,6 +94,19 @@ fn what_is_held_back_first_waits_for_its_turn() {
     }
 }
 
+/// A message of 100 packets opens the window so far that the next one leaves at once: ten ms, and ten on their way.
+#[test]
+fn a_message_opens_the_window_for_the_next() {
+    let source = json!({"periodic": {"every_ns": 150 * MILLISECOND, "bytes": 100 * MSS}});
+    for scheme in ["newreno", "cubic"] {
+        let link = json!({"rate": {"constant": 120e6}});
+        let simulation = run(config(&link, &json!([{"source": source}]), 2), scheme, &[]);
+        let times: Vec<_> = simulation.flow_stats(0).completions.iter().map(|c| c.end - c.start).collect();
+        assert!(times[0] > 60 * MILLISECOND, "{scheme}: 10, 20 and 40 packets, and then the rest");
+        assert!(times[1..].iter().all(|time| *time == 20 * MILLISECOND), "{scheme}: {times:?}");
+    }
+}
+
 /// What has left the last queue but not arrived by the end is not complete.
 #[test]
 fn nothing_completes_after_the_end() {
