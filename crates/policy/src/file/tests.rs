@@ -49,6 +49,21 @@ fn a_file_is_replaced_as_a_whole() {
     policy().save(&path).unwrap();
     assert_eq!(Policy::load(&path).unwrap().to_bytes(), policy().to_bytes());
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "nothing is left beside it");
+    // A link stays, and its file is replaced; a pipe has nothing that could be.
+    let (link, pipe) = (directory.join("link"), directory.join("pipe"));
+    std::os::unix::fs::symlink("a.safetensors", &link).unwrap();
+    std::fs::write(&path, "old").unwrap();
+    policy().save(&link).unwrap();
+    assert!(link.is_symlink() && Policy::load(&path).is_ok());
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    policy().save(&pipe).unwrap();
+    assert_eq!(reader.join().unwrap(), policy().to_bytes());
+    std::fs::remove_file(&link).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
     // A directory cannot be replaced by a file: what was there stays, and nothing else appears.
     let blocked = directory.join("b");
     std::fs::create_dir(&blocked).unwrap();

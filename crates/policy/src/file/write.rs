@@ -1,7 +1,7 @@
 //! Writing a policy file.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -41,8 +41,13 @@ pub(super) fn bytes(policy: &Policy) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes(), header.as_slice(), &values].concat()
 }
 
-/// Writes a file beside `path` and gives it that name once it is complete on the disk.
+/// Writes a file beside `path` and gives it that name once it is complete on the disk. A link stays, and what it leads to is
+/// replaced; what is no file, as a device, is written to.
 pub(super) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = path.file_name().ok_or_else(|| io::Error::other("not the name of a file"))?;
     let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let written = File::create(&temporary)
