@@ -338,7 +338,7 @@ impl Controller for Cubic {
         if self.config.linux {
             // The window is halved with every timeout that has passed; the epoch goes on.
             state.ssthresh = state.ssthresh.max(0.75 * state.cwnd);
-            state.cwnd = (state.cwnd * 0.5_f64.powi(halvings(idle, self.rto) as i32)).max(restart);
+            state.cwnd = (state.cwnd * 0.5_f64.powi(halvings(idle, self.rto).cast_signed())).max(restart);
         } else {
             state.cwnd = restart;
             state.epoch = None;
