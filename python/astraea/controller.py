@@ -55,8 +55,8 @@ class Stats:
 class Decision:
     """What a controller wants until the next period; None leaves the window as it is, or does not pace.
 
-    When a packet leaves, the pacing rate sets the time of the next one. A higher rate in a later period shortens what is
-    left of that wait only where it is more than a second.
+    When a packet leaves, the pacing rate sets the time of the next one. A higher rate in a later period shortens what
+    is left of that wait only where it is more than a second.
     """
 
     cwnd: float | None = None
