@@ -359,6 +359,7 @@ fn a_policy_is_replaced_as_a_whole_or_not_at_all() {
     eventually("a refusal", || service.metric(refused) == 4.0);
     assert_eq!(version(&mut client), first, "nobody waits for what the pipe will say");
     drop(silent);
+    std::fs::remove_file(&file).unwrap();
     policy(2).save(&file).unwrap();
     service.control.reload();
     eventually("another policy", || version(&mut client) != first);
