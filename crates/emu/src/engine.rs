@@ -130,15 +130,11 @@ impl Engine {
         }
         let early = self.pace.early(now);
         let timeout = timespec((due - now).saturating_sub(early).min(LONGEST_SLEEP));
-        let there = self.directions.iter_mut().filter(|direction| !direction.gone);
-        let (mut inputs, gone): (Vec<_>, Vec<_>) =
-            there.map(|d| (PollFd::new(d.from.as_fd(), PollFlags::POLLIN), &mut d.gone)).unzip();
+        // One that was removed would wake the thread at once, and for ever.
+        let there = self.directions.iter().filter(|direction| !direction.gone);
+        let mut inputs: Vec<PollFd<'_>> = there.map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN)).collect();
         let timed_out = ppoll(&mut inputs, Some(timeout), None) == Ok(0);
         let woken = monotonic();
-        // A device that was removed would wake the thread again at once, and for ever.
-        for (input, gone) in inputs.iter().zip(gone) {
-            *gone = input.revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
-        }
         if timed_out && due - now < LONGEST_SLEEP {
             self.pace.woken(due - early.min(due - now), woken);
         }
