@@ -59,9 +59,7 @@ def _listed(results: dict[str, Any], title: str) -> Table:
 def _sweep(results: dict[str, Any], title: str) -> Table:
     """A row for each scheme at each point."""
     rows = [([point["label"], cc], entry) for point in results["points"] for cc, entry in point["summary"].items()]
-    # Trials are numbered through the points.
-    per_point = results["scenario"]["trials"]
-    counts = Counter((trial["cc"], trial["trial"] // per_point) for trial in results["trials"]).values()
+    counts = Counter((trial["cc"], trial["point_index"]) for trial in results["trials"]).values()
     least, most = min(counts), max(counts)
     trials = f"{most if least == most else f'{least} to {most}'} {'trial' if most == 1 else 'trials'}"
     schemes = " of each scheme" if len(results["summary"]) > 1 else ""
