@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use astraea_kernel::{Attachment, Decider, Place, layout, standard};
+use astraea_kernel::{Attachment, Decider, Place, layout, sysctl};
 use astraea_policy::{AgentConfig, Policy, shipped};
 use astraea_serve::{Address, Client, Key};
 use clap::{Args, ValueEnum};
@@ -74,11 +74,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let server = arguments.metrics.map(metrics::bind).transpose()?;
     let attach = if stays { Attachment::attach } else { Attachment::renew };
     let attached = attach(&place, &laid, decider)?;
-    if let Err(error) = standard::renew(&place.name) {
+    if let Err(error) = sysctl::renew_default(&place.name) {
         let name = &place.name;
         output::complain(&format!(
             "{}: {error}; expected to be told {name} again, since what it has of that name was detached",
-            standard::PATH
+            sysctl::PATH
         ));
     }
     let says = format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());

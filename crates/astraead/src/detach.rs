@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use astraea_kernel::{Attachment, standard};
+use astraea_kernel::{Attachment, sysctl};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let name = &arguments.name;
     Attachment::detach(&attach::place(name))?;
     output::print(&format!("{name} is detached"))?;
-    if standard::is(name) {
+    if sysctl::is_default(name) {
         output::print(
             "new connections still have it by net.ipv4.tcp_congestion_control, and run CUBIC, until that is set again",
         )?;

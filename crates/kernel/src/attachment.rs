@@ -245,10 +245,8 @@ impl Attachment {
             .flatten()
             .and_then(|bytes| bytes.try_into().ok().map(u32::from_ne_bytes))
             .ok_or(Error::OtherVersion)?;
-        let held = MapHandle::from_pinned_path(self.place.directory.join(POLICY));
-        let holder = held.and_then(|held| Ok(held.info()?.info.id == id).map(|is_it| is_it.then_some(held)));
-        let holder = match holder {
-            Ok(Some(holder)) => holder,
+        let holder = match MapHandle::from_pinned_path(self.place.directory.join(POLICY)) {
+            Ok(pinned) if pinned.info().is_ok_and(|info| info.info.id == id) => pinned,
             // Whoever put it there was killed before it had its file.
             _ => MapHandle::from_map_id(id).map_err(|error| opening("the policy", &error))?,
         };

@@ -7,7 +7,7 @@
 //! * [`intf`]: what the program and Rust share; [`layout`]: a policy as the program takes it;
 //! * [`system`]: whether this kernel and this process can do it, and what is missing;
 //! * [`Attachment`]: attach, swap the policy, look at flows and counters, detach;
-//! * [`standard`]: the controller that connections have unless they choose one;
+//! * [`sysctl`]: the controller that connections have by default;
 //! * [`agent`]: answering flows from a process.
 
 pub mod agent;
@@ -18,7 +18,7 @@ pub mod layout;
 mod lock;
 mod object;
 pub mod probe;
-pub mod standard;
+pub mod sysctl;
 pub mod system;
 
 pub use attachment::{Attachment, Decider, Place, Temporary, View};

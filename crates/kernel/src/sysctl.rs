@@ -1,4 +1,4 @@
-//! The congestion controller that connections of this network namespace have unless they choose one.
+//! The congestion controller that connections of this network namespace have by default, unless they choose one.
 //!
 //! The kernel keeps the controller itself there, not its name: after `detach` and `attach` it still has the one that was
 //! detached, whose connections run CUBIC, although the name is the same.
@@ -9,15 +9,15 @@ use std::io;
 /// Where it is read and written.
 pub const PATH: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Whether it has this name.
-pub fn is(name: &str) -> bool {
-    fs::read_to_string(PATH).is_ok_and(|standard| standard.trim_end() == name)
+/// Whether the default has this name.
+pub fn is_default(name: &str) -> bool {
+    fs::read_to_string(PATH).is_ok_and(|default| default.trim_end() == name)
 }
 
-/// Makes it the one that has this name now, if it has this name.
+/// Makes the default the one that has this name now, if it has this name.
 ///
 /// # Errors
 /// No right to write it.
-pub fn renew(name: &str) -> io::Result<()> {
-    if is(name) { fs::write(PATH, name) } else { Ok(()) }
+pub fn renew_default(name: &str) -> io::Result<()> {
+    if is_default(name) { fs::write(PATH, name) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ mod support;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout, standard};
+use astraea_kernel::{Attachment, Decider, Error, Place, intf, layout, sysctl};
 
 use support::{Own, cannot_run, gone, in_a_network_of_its_own, shipped, shipped_policy, socket, with_rights};
 
@@ -143,7 +143,7 @@ fn connections_that_choose_none_have_the_one_that_is_attached_now() {
     let own = Own::new();
     in_a_network_of_its_own(|| {
         let attached = own.attach("astraea");
-        std::fs::write(standard::PATH, own.name()).unwrap();
+        std::fs::write(sysctl::PATH, own.name()).unwrap();
         let connect = || {
             let listener = TcpListener::bind(nowhere()).unwrap();
             drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
@@ -151,15 +151,15 @@ fn connections_that_choose_none_have_the_one_that_is_attached_now() {
         connect();
         assert!(attached.counters().unwrap().opened > 0);
         attached.end().unwrap();
-        assert!(standard::is(own.name()), "the name stays, and the controller that had it");
+        assert!(sysctl::is_default(own.name()), "the name stays, and the controller that had it");
         let again = own.attach("astraea");
         connect();
         assert_eq!(again.counters().unwrap().opened, 0, "why this is needed");
-        standard::renew(own.name()).unwrap();
+        sysctl::renew_default(own.name()).unwrap();
         connect();
         assert!(again.counters().unwrap().opened > 0);
-        standard::renew("another").unwrap();
-        assert!(standard::is(own.name()));
+        sysctl::renew_default("another").unwrap();
+        assert!(sysctl::is_default(own.name()));
     });
 }
 
