@@ -256,6 +256,10 @@ impl Agent {
 
     fn close_period(&mut self, now: Nanos) -> bool {
         let period = self.monitor.close(now);
+        if self.guide.is_none() && period.acked == 0 && self.monitor.is_empty() {
+            // The application pauses: nothing was measured. In the kernel such a period does not even end.
+            return false;
+        }
         self.way_back.end_period();
         self.used = self.uses(period.in_flight, period.app_limited);
         self.measurement = self.monitor.measurement(&period, self.cwnd, self.pacing_rate().unwrap_or(0.0));

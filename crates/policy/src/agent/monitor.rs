@@ -124,6 +124,11 @@ impl Monitor {
         (self.most, self.app_limited)
     }
 
+    /// Whether nothing is in flight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_flight == 0
+    }
+
     /// Smoothed round-trip time, 0 before the first sample.
     pub(super) fn srtt(&self) -> Nanos {
         self.srtt

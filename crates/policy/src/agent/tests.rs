@@ -362,3 +362,18 @@ fn nothing_is_decided_in_silence() {
     flow.ack(40.0);
     assert!(flow.end_period());
 }
+
+#[test]
+fn a_pause_of_the_application_is_no_period() {
+    for form in [Form::Paper, Form::Pure] {
+        let mut flow = Flow::under_way(form, 50_000.0);
+        assert!(flow.end_period());
+        let seen = flow.agent.state().to_vec();
+        // Nothing in flight, nothing acknowledged: the policy is not asked, and will not have seen it.
+        assert!(!(0..10).any(|_| flow.end_period()), "{form:?}");
+        assert_eq!(flow.agent.state(), seen);
+        // With packets in flight it is asked, though no acknowledgement comes.
+        flow.agent.on_sent(flow.now, 1000, 1000);
+        assert!(flow.end_period(), "{form:?}");
+    }
+}
