@@ -9,10 +9,13 @@ import pytest
 from astraea import host
 from astraea.cli import main
 from astraea.errors import UserError
-from astraea.eval import kernel
+from astraea.eval import kernel, runner
+from astraea.eval.simulated import Simulator
 from astraea.fidelity import compare, write
 from astraea.fidelity.measure import Measured, Pair
 from astraea.fidelity.settings import DEFAULT, QUICK, Setting, full
+from astraea.fidelity.write import render
+from astraea.scenario.resolve import Resolved
 
 
 def _obstacle() -> str | None:
@@ -76,7 +79,7 @@ def test_files_hold_everything(tmp_path: Path) -> None:
     pairs = _pairs()
     found = {
         "schema": 1, "astraea_version": "0", "command": "astraea fidelity", "host": {"kernel": "6.<b>"},
-        "duration": "10s", **compare(pairs),
+        "duration": "10s", "interrupted": False, **compare(pairs),
     }  # fmt: skip
     page = write(tmp_path / "new", found, pairs)
     assert json.loads((tmp_path / "new" / "fidelity.json").read_text()) == found
@@ -84,6 +87,8 @@ def test_files_hold_everything(tmp_path: Path) -> None:
     assert "in 1 of 3 pairs the links were late or the flows" in html
     assert html.count("<svg") == 3 + len(pairs)
     assert "6.&lt;b&gt;" in html
+    assert "interrupted" not in html
+    assert "This comparison was interrupted" in render(found | {"interrupted": True}, pairs)
     assert "http" not in html.replace("http://www.w3.org", "").replace("http-equiv", "")
     with pytest.raises(UserError, match="cannot be written"):
         write(page, found, pairs)
@@ -109,6 +114,12 @@ def test_settings_cover_what_they_should() -> None:
         (["--quick", "--full"], "--quick and --full exclude each other"),
         (["--only", "7 Mbit"], '--only "7 Mbit": no setting has this in its name'),
         (["--duration", "soon"], "--duration: "),
+        (
+            ["--duration", "0s", "--only", "50 Mbit/s, 10 ms, 1 BDP"],
+            '--duration: expected 20ms, by when every flow has started, to 24h, not "0s"',
+        ),
+        (["--duration", "1s"], '--duration: expected 2.02s, by when every flow has started, to 24h, not "1s"'),
+        (["--duration", "25h"], "--duration: expected 2.02s, by when every flow has started, to 24h"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -119,6 +130,78 @@ def test_bad_input_is_one_line(
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"astraea: {message}")
     assert not (tmp_path / "x").exists()
+
+
+def test_the_shortest_duration_is_enough(tmp_path: Path) -> None:
+    # Whatever the seed: a start is drawn from before the end of its jitter.
+    document = Setting(12, 10, 1, flows=3).document("2.02s")
+    for seed in range(1, 100):
+        runner.plan(document, ["cubic"], seed=seed, directory=tmp_path)
+
+
+class Emulated(Simulator):
+    """Real traffic, without any: the simulator, interrupted after so many trials."""
+
+    name = "kernel"
+    parallel = False
+
+    def __init__(self, trials: int) -> None:
+        super().__init__()
+        self.left, self.seeds = trials, list[int]()
+
+    def run(self, trial: Resolved) -> dict[str, Any]:
+        if self.left == 0:
+            raise KeyboardInterrupt
+        self.left -= 1
+        self.seeds.append(trial.seed)
+        return {**super().run(trial), "emulation": {"problems": [], "lateness_p999_ns": 0}}
+
+    def facts(self) -> dict[str, Any]:
+        return {"kernel": "6.18"}
+
+
+SHORT = ["--quick", "--cc", "cubic,newreno", "--duration", "2.1s", "--only", "1 BDP", "--trials", "2"]
+
+
+def test_an_interrupt_keeps_the_finished_pairs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated = Emulated(7)  # both schemes of the first setting, one of the second, and half of the other
+    monkeypatch.setattr("astraea.cli.fidelity.make", lambda _: emulated)
+    assert main(["fidelity", "--out", str(tmp_path), *SHORT, "--seed", "5", "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert err == f"astraea: interrupted: kept the 3 finished of 8 pairs in {tmp_path}\n"
+    found = json.loads(out)
+    assert found == json.loads((tmp_path / "fidelity.json").read_text())
+    assert found["interrupted"] is True
+    assert [pair["cc"] for pair in found["pairs"]] == ["cubic", "newreno", "cubic"]
+    assert [pair["trials"] for pair in found["pairs"]] == 3 * [{"sim": 2, "kernel": 2}]
+    assert "This comparison was interrupted" in (tmp_path / "fidelity.html").read_text()
+    # The same seeds on both, from the one that was asked for.
+    assert (found["seed"], emulated.seeds[:4]) == (5, [5, 6, 5, 6])
+    assert found["pairs"][0]["difference"]["throughput_mbps"] == 0
+    assert "--trials 2 --seed 5" in found["command"]
+
+
+def test_an_interrupt_before_a_pair_had_finished(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astraea.cli.fidelity.make", lambda _: Emulated(1))
+    assert main(["fidelity", "--out", str(tmp_path / "x"), *SHORT]) == 130
+    said = "astraea: interrupted before a pair had finished; nothing was written\n"
+    assert capsys.readouterr() == ("", said)
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_output_that_cannot_be_written_is_found_before_anything_is_measured(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astraea.cli.fidelity.make", lambda _: pytest.fail("it was measured"))
+    (tmp_path / "file").write_text("")
+    (tmp_path / "x" / "fidelity.html").mkdir(parents=True)
+    for name, reason in (("file", "exists and is not a directory"), ("x", "fidelity.html in it is a directory")):
+        assert main(["fidelity", "--quick", "--out", str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err.startswith(f"astraea: --out {tmp_path / name}: {reason}")
 
 
 @real

@@ -19,10 +19,10 @@ from rich.text import Text
 from astraea import __version__
 from astraea.cli.output import Json, Quiet, err, fitting, out, table, write_json
 from astraea.errors import UserError
-from astraea.eval import registry
+from astraea.eval import registry, results
 from astraea.eval.backend import make
 from astraea.fidelity import settings
-from astraea.scenario.units import parse_time
+from astraea.scenario.schema import MAX_SEED
 
 DURATION, QUICK_DURATION = "30s", "5s"
 
@@ -49,6 +49,7 @@ def fidelity(
         ),
     ] = "kernel",
     trials: Annotated[int, typer.Option(min=1, max=100, help="Trials of each scheme in each setting.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the first trial; the next has one more.")] = 1,
     duration: Annotated[
         str | None, typer.Option(metavar="TIME", help="Length of each trial.", show_default=DURATION)
     ] = None,
@@ -64,11 +65,7 @@ def fidelity(
 
     if quick and full:
         raise UserError("--quick and --full exclude each other")
-    length = duration or (QUICK_DURATION if quick else DURATION)
-    try:
-        parse_time(length)
-    except ValueError as error:
-        raise UserError(f"--duration: {error}") from None
+    length = (QUICK_DURATION if quick else DURATION) if duration is None else duration
     schemes = registry.split(cc) if cc else list(settings.SCHEMES)
     chosen = [
         setting
@@ -77,15 +74,24 @@ def fidelity(
     ]
     if not chosen:
         raise UserError(f'--only "{only}": no setting has this in its name; expected e.g. "100 Mbit/s, 30 ms"')
+    settings.check_duration(length, chosen)
     if backend == "sim":
         raise UserError("--backend sim: that is what is compared; expected kernel or quic")
+    results.check_writable(directory, comparing.FILES)
     kernel = make(backend)
-    count = len(chosen) * len(schemes) * trials
-    with _progress(count, shown=not quiet and not json) as on_done:
-        pairs = comparing.measure(chosen, schemes, kernel, duration=length, trials=trials, on_done=on_done)
+    count = len(chosen) * len(schemes)
+    with _progress(count * trials, shown=not quiet and not json) as on_done:
+        finished = comparing.measure(
+            chosen, schemes, kernel, duration=length, trials=trials, seed=seed, on_done=on_done
+        )
+    pairs = finished.pairs
+    if not pairs:
+        err().print("astraea: interrupted before a pair had finished; nothing was written")
+        raise typer.Exit(130)
     given = [("--cc", ",".join(schemes) if cc else None), ("--only", only), ("--duration", duration)]
     given.append(("--backend", backend if backend != "kernel" else None))
     given.append(("--trials", str(trials) if trials > 1 else None))
+    given.append(("--seed", str(seed) if seed != 1 else None))
     words = [text for option, value in given if value is not None for text in (option, value)]
     flags = [flag for flag, on in (("--quick", quick), ("--full", full)) if on]
     host = {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count(), **kernel.facts()}
@@ -96,6 +102,8 @@ def fidelity(
         "host": host,
         "backend": backend,
         "duration": length,
+        "seed": seed,
+        "interrupted": finished.interrupted,
         **comparing.compare(pairs),
     }
     page = comparing.write(directory, found, pairs)
@@ -106,6 +114,10 @@ def fidelity(
         for line in _lines(found["summary"]):
             out().print(line, soft_wrap=True)
         out().print(f"page: {page}", soft_wrap=True)
+    if finished.interrupted:
+        done = f"{len(pairs)} finished of {count} pairs"
+        err().print(f"astraea: interrupted: kept the {done} in {directory}", soft_wrap=True)
+        raise typer.Exit(130)
 
 
 def _table(found: dict[str, Any]) -> Table:

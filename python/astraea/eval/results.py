@@ -27,6 +27,7 @@ SCHEMA = 1
 RESULTS = "results.json"
 SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE = "series.parquet", "links.parquet", "completions.parquet"
 PAGE = "report.html"
+FILES = (RESULTS, SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE, PAGE)
 
 
 def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:
@@ -86,13 +87,13 @@ def text(results: dict[str, Any]) -> str:
     return json.dumps(results, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def check_writable(directory: Path) -> None:
-    """Raise `UserError` before any work is done if results could not be written to `directory`."""
+def check_writable(directory: Path, names: Sequence[str] = FILES) -> None:
+    """Raise `UserError` before any work is done if files of these names could not be written to `directory`."""
     check_text("--out", str(directory))
     if os.path.lexists(directory) and not directory.is_dir():
         raise UserError(f"--out {directory}: exists and is not a directory")
     try:
-        for name in (RESULTS, SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE, PAGE):
+        for name in names:
             if (directory / name).is_dir():
                 raise UserError(f"--out {directory}: {name} in it is a directory; expected a file, or none")
         parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())

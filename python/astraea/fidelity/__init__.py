@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from astraea.fidelity.compare import compare
 from astraea.fidelity.measure import measure
-from astraea.fidelity.write import write
+from astraea.fidelity.write import FILES, write
 
-__all__ = ["compare", "measure", "write"]
+__all__ = ["FILES", "compare", "measure", "write"]

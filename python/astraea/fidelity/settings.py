@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from astraea.errors import UserError
 from astraea.scenario.document import Document
+from astraea.scenario.units import format_time, parse_time
 
 RATES, RTTS, BUFFERS, FLOWS, LOSSES = (12, 50, 100, 500), (10, 30, 100), (0.5, 1, 4), (1, 3), (0, 0.001)
 """The whole product: Mbit/s, ms, bandwidth-delay products, flows, share of packets lost at random."""
@@ -15,8 +18,14 @@ RATES, RTTS, BUFFERS, FLOWS, LOSSES = (12, 50, 100, 500), (10, 30, 100), (0.5, 1
 SCHEMES = ("cubic", "newreno", "bbr")
 """What a kernel and the simulator both have."""
 
+RECORD = "10ms"
+"""Length of the slots in which series are recorded."""
+
 APART = "1s"
 """Time between two flows' starts."""
+
+LONGEST = "24h"
+"""Longest trial: more would not fit into memory."""
 
 JITTER = "20ms"
 """By which starts differ from trial to trial, so that a simulation has trials at all."""
@@ -56,8 +65,26 @@ class Setting:
             "ack": {"every": 2, "timeout": "40ms"},
             "burst": "1ms",
         }
-        raw = {"title": self.name, "duration": duration, "link": {"bottleneck": link}, "flow": [flow]}
+        raw = {
+            "title": self.name,
+            "duration": duration,
+            "record": RECORD,
+            "link": {"bottleneck": link},
+            "flow": [flow],
+        }
         return Document(self.name, Path("fidelity.toml"), raw)
+
+
+def check_duration(text: str, settings: Sequence[Setting]) -> None:
+    """Raise `UserError` unless `text` is a length for trials of all `settings`: every flow has to start in it."""
+    try:
+        length = parse_time(text)
+    except ValueError as error:
+        raise UserError(f"--duration: {error}") from None
+    least = (max(setting.flows for setting in settings) - 1) * parse_time(APART) + parse_time(JITTER)
+    if not least <= length <= parse_time(LONGEST):
+        limits = f"{format_time(least)}, by when every flow has started, to {LONGEST}"
+        raise UserError(f'--duration: expected {limits}, not "{text}"')
 
 
 DEFAULT = (

@@ -18,7 +18,7 @@ from astraea.fidelity.compare import BOUNDS
 from astraea.fidelity.measure import Pair
 from astraea.files import write_whole
 
-JSON, PAGE = "fidelity.json", "fidelity.html"
+JSON, PAGE = FILES = ("fidelity.json", "fidelity.html")
 
 TRAFFIC = {"kernel": "this kernel's TCP", "quic": "QUIC connections"}
 """What a backend carries, in words."""
