@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what tells one from another."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -13,6 +14,15 @@ from astraea.errors import UserError
 
 MOST_LINKS = 40
 """Symbolic links in a row that Linux follows."""
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal; `UserError` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def write_whole(path: Path, content: bytes) -> Path:

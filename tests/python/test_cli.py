@@ -102,6 +102,7 @@ def test_json_is_alone_on_standard_output(astraea: Run, tmp_path: Path) -> None:
         "astraea_version",
         "command",
         "scenario",
+        "inputs",
         "backend",
         "host",
         "interrupted",
@@ -109,6 +110,7 @@ def test_json_is_alone_on_standard_output(astraea: Run, tmp_path: Path) -> None:
         "points",
         "summary",
     ]
+    assert found["inputs"] == {}  # what is shipped goes by the version
     # What does not change the results is not part of the command that gives them.
     assert found["command"] == (
         "astraea run three-flows --set flow.0.start.every=1s --set flow.0.duration=3s --trials 1 --seed 1"

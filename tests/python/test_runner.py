@@ -1,6 +1,8 @@
 """Running trials: order, seeds, threads, interrupts; and what is written."""
 
+import hashlib
 import json
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from astraea import models
 from astraea.errors import UserError
 from astraea.eval import results, runner
 from astraea.eval.interval import interval
 from astraea.scenario import document
 
+RULES = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 SHORT = ['flow.0.start={every = "1s", jitter = "30ms"}', "flow.0.duration=3s"]
 
 
@@ -260,3 +264,33 @@ def test_files_of_one_name_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert [link["rate"] for link in trial.config["links"]] == [{"trace": "sub/t.trace"}, {"trace": "t.trace"}]
         assert [flow.scheme.factory().decide(None) for flow in trial.flows if flow.scheme.factory] == [1, 5]
         assert laid.keys[0].cc == "C.py:C"
+
+
+def test_results_say_what_was_in_the_files_that_took_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for directory, period in ((tmp_path, 5), (tmp_path / "sub", 1)):
+        directory.mkdir(exist_ok=True)
+        (directory / "t.trace").write_text("".join(f"{ms}\n" for ms in range(period, 101, period)))
+        (directory / "C.py").write_text(CONTROLLER.format(window=period))
+    generated = TWO_LINKS.replace('rate = "5Mbps"', 'trace = { model = "lte", mean = "9Mbps" }')
+    (tmp_path / "sub" / "two.toml").write_text(generated.replace('cc = "cubic"\n', ""))
+    shutil.copy(models.path("astraea"), "mine.safetensors")
+    shutil.copy(RULES, "mine.dna")
+
+    def inputs(*settings: str) -> dict[str, str]:
+        schemes = ["mine.safetensors", "mine.dna", "C.py:C", "cubic", "astraea", "remy"]
+        laid = runner.plan(document.load("sub/two.toml", settings), schemes, seed=1, directory=tmp_path / "scratch")
+        return dict(results.build(laid, runner.Outcome(), [])["inputs"])
+
+    (tmp_path / "scratch").mkdir()
+    found = inputs()
+    names = ["sub/two.toml", "mine.safetensors", "mine.dna", "C.py", "sub/C.py", "sub/t.trace"]
+    assert list(found) == names
+    for name in names:
+        assert found[name] == hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    (tmp_path / "C.py").write_text(CONTROLLER.format(window=6))
+    later = inputs("link.a.trace=t.trace")
+    assert [name for name in later if later[name] != found.get(name)] == ["C.py", "t.trace"]
+    assert "sub/t.trace" not in later
+    # What is shipped is known by the version.
+    assert runner.plan(document.load("cellular"), ["astraea"], seed=1, directory=tmp_path / "scratch").inputs == {}

@@ -43,6 +43,7 @@ def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any
             "trials": laid.trials,
             "seed": laid.seed,
         },
+        "inputs": laid.inputs,
         "backend": laid.backend.name,
         "host": {
             "system": platform.system(),

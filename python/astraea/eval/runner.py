@@ -19,6 +19,7 @@ from astraea.eval import trial as one
 from astraea.eval.backend import Backend
 from astraea.eval.simulated import Simulator
 from astraea.eval.trial import TrialKey, TrialResult
+from astraea.files import digest
 from astraea.scenario.document import Document
 from astraea.scenario.points import Point, points
 from astraea.scenario.resolve import Resolved, SchemeSpec, resolve
@@ -38,6 +39,8 @@ class Plan:
     trials: int
     seed: int
     backend: Backend
+    inputs: dict[str, str]
+    """The user's files that take part, by path, and the SHA-256 of each: names do not say what was in them."""
     _schemes: dict[str, SchemeSpec]
     _fixed: dict[tuple[int, str], SchemeSpec]
     _traces: TraceStore
@@ -95,12 +98,25 @@ def plan(
         for label in labels
         for repeat in range(count)
     ]
-    laid = Plan(document, spread, keys, count, seed, backend, schemes, fixed, TraceStore(document, directory))
+    traces = TraceStore(document, directory)
+    laid = Plan(document, spread, keys, count, seed, backend, {}, schemes, fixed, traces)
     for key in keys:
         resolved = laid.resolve(key)  # starts are drawn anew in each trial: any could come too late
         if key.repeat == 0:
             backend.check(resolved, document.path.name)
+    named = [_file(spec, Path()) for spec in schemes.values()]
+    named += [_file(spec, document.base(f"flow.{group}.cc")) for (group, _), spec in fixed.items()]
+    scenario = [] if document.shipped else [document.path]
+    found = [path for path in (*scenario, *named, *traces.files()) if path is not None and path.is_file()]
+    laid.inputs |= {str(path): digest(path) for path in found}
     return laid
+
+
+def _file(scheme: SchemeSpec, directory: Path) -> Path | None:
+    """The file that a scheme was read from, None for one that is built in; relative files lie in `directory`."""
+    if scheme.policy is not None:
+        return Path(scheme.name)
+    return None if scheme.factory is None else directory / f"{scheme.label.partition('.py')[0]}.py"
 
 
 def _scheme(label: str) -> SchemeSpec:

@@ -33,6 +33,11 @@ class Document:
     changed: dict[str, str] = field(default_factory=dict)
     """Keys set on the command line, each key of a table too, and the option that set them."""
 
+    @property
+    def shipped(self) -> bool:
+        """Whether the file came with Astraea, whose version then says what is in it."""
+        return self.path.parent == _SHIPPED
+
     def change(self, key: str, value: Any, option: str = "--set") -> None:
         """Set one key; a sweep that would set it anew is dropped."""
         try:

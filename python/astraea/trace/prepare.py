@@ -35,6 +35,10 @@ class TraceStore:
             found[name] = self._known[trace]
         return found
 
+    def files(self) -> list[Path]:
+        """The files that were found: those that were named, not generated."""
+        return [trace for trace in self._known if isinstance(trace, Path)]
+
     def _prepare(self, trace: Path | GeneratedTrace, key: str, written: str | GeneratedTrace) -> TraceFile:
         if isinstance(trace, GeneratedTrace):
             path = self._directory / f"generated-{len(self._known)}.trace"
