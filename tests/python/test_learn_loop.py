@@ -187,6 +187,7 @@ def test_other_settings_cannot_resume(tmp_path: Path) -> None:
     for other, said in (
         (config(seed=2), "begun with seed = 1, not 2"),
         (config(td3={"gamma": 0.8}), f"begun with td3.gamma = {gamma}, not 0.8"),
+        (config(run={"updates": 500, "threads": 2}), "begun with run.threads = 1, not 2"),
     ):
         with pytest.raises(UserError, match=re.escape(said)):
             training(tmp_path, other).resume()

@@ -83,6 +83,12 @@ def test_writes_a_policy_that_can_be_used(tmp_path: Path, capsys: pytest.Capture
     assert (about["name"], about["seed"], about["period_ms"]) == ("small", "3", "30")
     assert json.loads(about["metrics"])["validation"]["score"] == pytest.approx(report["best"]["score"])
     assert json.loads(about["domain"])["duration"] == 5.0
+    # Not of the end of the training, but of the policy that was kept.
+    assert int(about["iteration"]) == report["best"]["iteration"]
+    entries = map(json.loads, (out / "log.jsonl").read_text().splitlines())
+    (kept, *_) = (entry for entry in entries if entry["iteration"] == int(about["iteration"]))
+    assert int(about["updates"]) == kept["updates"]
+    assert (about["torch"], about["device"]) == (torch.__version__, "cpu")
     assert str(tmp_path) not in "".join(about.values())
 
 

@@ -16,7 +16,7 @@ import torch
 
 from astraea.errors import UserError
 
-FORMAT = 1
+FORMAT = 2
 _NAME, _NEW = "state.pt", ".state.pt.new"
 
 

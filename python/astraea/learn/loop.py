@@ -46,8 +46,8 @@ class Parts:
     """Runs the episodes that are learnt from."""
     validation: Rollouts
     """Runs those that policies are compared by."""
-    keep: Callable[[Weights, Score], None]
-    """Keeps the best policy so far."""
+    keep: Callable[[Weights, Best], None]
+    """Keeps the best policy so far, whose weights these are."""
     show: Callable[[Entry], None]
     """Shows an entry of the log."""
 
@@ -58,6 +58,7 @@ class Best:
 
     score: Score
     iteration: int
+    updates: int
     parameters: Tensor
     """Effective parameters of the averaged actor."""
 
@@ -120,7 +121,7 @@ class Training:
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise UserError(f"{checkpoint.path(self.directory)}: not a checkpoint of this training: {reason}") from None
         if self.best is not None:
-            self.parts.keep(self.learner.actor.weights(self.best.parameters), self.best.score)
+            self.parts.keep(self.learner.actor.weights(self.best.parameters), self.best)
 
     def run(self, minutes: float | None = None, stop: Callable[[], bool] = lambda: False) -> None:
         """Train until the updates are done, `minutes` are over or `stop` says so; `Divergence` if it goes wrong.
@@ -239,8 +240,8 @@ class Training:
         self.highest = max(self.highest, score.score)
         # A few dozen episodes do not tell good policies apart: the highest of many scores is luck, and often early.
         if score.score >= self.highest - self.config.validation.indifference:
-            self.best = Best(score, self.iteration, parameters)
-            self.parts.keep(policy, score)
+            self.best = Best(score, self.iteration, self.learner.updates, parameters)
+            self.parts.keep(policy, self.best)
         entry |= flatten("validation", score.as_dict()) | {"best": self.highest}
         if self.reward is None:  # what is best by a reward of one's own need not be by the validation's figures
             self.watch.validation(score.score, self.highest, self.config.validation.full())
@@ -255,10 +256,12 @@ class Training:
     def _course(self) -> str:
         """The settings that the course of the training follows from.
 
-        How long it goes on may be changed, and the place of a reward of one's own, but not what it says.
+        How long it goes on may be changed, and the place of a reward of one's own, but not what it says, nor the
+        threads that add up the learner's sums.
         """
         own = None if self.reward is None else self.reward.identity
-        return to_toml(self.config.model_copy(update={"run": RunSettings(updates=1), "reward": own}))
+        run = RunSettings(updates=1, threads=self.config.run.threads)
+        return to_toml(self.config.model_copy(update={"run": run, "reward": own}))
 
     def state(self) -> dict[str, Any]:
         """All that makes the training go on as if it had not stopped."""
@@ -280,9 +283,7 @@ class Training:
                 "generator": json.dumps(replay["generator"]),
             },
             "watch": self.watch.state(),
-            "best": None
-            if best is None
-            else {"score": best.score.as_dict(), "iteration": best.iteration, "parameters": best.parameters},
+            "best": None if best is None else {**vars(best), "score": best.score.as_dict()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -300,7 +301,7 @@ class Training:
         self.watch.restore(state["watch"])
         if (best := state["best"]) is not None:
             parameters = best["parameters"].to(self.device)
-            self.best = Best(Score(**best["score"]), best["iteration"], parameters)
+            self.best = Best(Score(**best["score"]), best["iteration"], best["updates"], parameters)
 
 
 def _difference(begun: str, given: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from astraea import __version__, _native
@@ -20,9 +21,8 @@ from astraea.learn import checkpoint
 from astraea.learn import config as configuration
 from astraea.learn.config import Config, PolicySettings
 from astraea.learn.log import Entry
-from astraea.learn.loop import Parts, Training
+from astraea.learn.loop import Best, Parts, Training
 from astraea.learn.rollouts import Weights
-from astraea.learn.validation import Score
 
 POLICY, ASIDE = "policy.safetensors", "policy.before-resume-{}.safetensors"
 
@@ -40,7 +40,7 @@ def training(
     _check_directory(directory, resume=resume)
     rollouts = _rollouts(config, config.environment, f"{source}: environment")
     grid = _rollouts(config, config.validation_environment(), f"{source}: validation.environment")
-    parts = Parts(rollouts, grid, _keeper(config, directory, rollouts), show)
+    parts = Parts(rollouts, grid, _keeper(config, directory, rollouts, device), show)
     try:
         made = Training(config, directory, parts, device)
     except UserError as error:
@@ -148,7 +148,7 @@ def _rollouts(config: Config, environment: dict[str, Any], where: str) -> Native
         raise UserError(f"{where}.{error}") from None
 
 
-def _keeper(config: Config, directory: Path, rollouts: NativeRollouts) -> Callable[[Weights, Score], None]:
+def _keeper(config: Config, directory: Path, rollouts: NativeRollouts, device: str) -> Callable[[Weights, Best], None]:
     """Keeps policies with what one must know of them."""
     about = {
         "name": config.name,
@@ -156,13 +156,16 @@ def _keeper(config: Config, directory: Path, rollouts: NativeRollouts) -> Callab
         "domain": json.dumps(config.environment, sort_keys=True),
         "recipe": configuration.to_toml(config),
         "astraea_version": __version__,
+        "torch": str(torch.__version__),
+        "device": device,
     }
     period = config.environment.get("period", PERIOD)
 
-    def keep(policy: Weights, score: Score) -> None:
-        metrics = json.dumps({"validation": score.as_dict()}, sort_keys=True)
+    def keep(policy: Weights, best: Best) -> None:
+        metrics = json.dumps({"validation": best.score.as_dict()}, sort_keys=True)
+        found = {"metrics": metrics, "iteration": str(best.iteration), "updates": str(best.updates)}
         try:
-            rollouts.policy(policy, about | {"metrics": metrics}, period).save(directory / POLICY)
+            rollouts.policy(policy, about | found, period).save(directory / POLICY)
         except ValueError as error:
             raise UserError(str(error)) from None
 
