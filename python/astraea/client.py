@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import math
+import operator
 import secrets
 import select
 import socket
@@ -147,11 +148,21 @@ class _Flow:
 
 
 def _number(value: Any) -> float:
-    """What is to be a number as one, NaN if it is none."""
+    """What is to be a number as one, NaN if it is none: text that `float` would read cannot be sent."""
     try:
-        return float(value)
+        return math.nan if isinstance(value, str | bytes | bytearray) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def _check_flow(flow: Any) -> None:
+    """Raise `UserError` for what cannot be sent as a flow's number: 1.0 is equal to one, and is none."""
+    try:
+        fits = 0 <= operator.index(flow) < 2**64
+    except TypeError:
+        fits = False
+    if not fits:
+        raise UserError(f"flow {flow!r}: expected a whole number from 0 to 2^64 - 1")
 
 
 @dataclass(frozen=True)
@@ -251,8 +262,7 @@ class Client:
 
     def note(self, flow: int, report: Report) -> None:
         """Report a period for which no decision is wanted."""
-        if not (0 <= _number(flow) <= 2**64 and flow == int(flow) < 2**64):
-            raise UserError(f"flow {flow!r}: expected a whole number from 0 to 2^64 - 1")
+        _check_flow(flow)
         for name, value in asdict(report).items():
             if not 0 <= _number(value) < math.inf:
                 raise UserError(f"flow {flow}: {name} of its report is {value!r}; expected a finite number, at least 0")
@@ -260,6 +270,7 @@ class Client:
 
     def end(self, flow: int) -> None:
         """Forget a flow, here and in the service."""
+        _check_flow(flow)
         if self._flows.pop(flow, None) is not None and self._session is not None:
             self._send(_END, struct.pack("<Q", flow))
 

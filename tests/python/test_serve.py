@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,14 +126,18 @@ def test_python_client_and_what_its_rule_is(service: str) -> None:
 
 def test_a_report_that_cannot_be_is_one_line(service: str) -> None:
     with client(service) as asking:
-        for wrong in (math.nan, math.inf, -1.0):
+        wrongs: list[Any] = [math.nan, math.inf, -1.0, "0.5", b"1", None, 1j]
+        for wrong in wrongs:
             with pytest.raises(
                 UserError, match=r"^flow 1: queue of its report is .*; expected a finite number, at least 0$"
             ):
                 asking.decide(1, Report(rate=1000.0, queue=wrong, window=1e4, srtt=0.01))
-        for flow in (-1, 2**64, 10**400, 1.5, None):
-            with pytest.raises(UserError, match=r"^flow .*: expected a whole number from 0 to 2\^64 - 1$"):
-                asking.decide(flow, varied(1))  # type: ignore[arg-type]
+        asking.decide(1, varied(1))
+        flows: list[Any] = [-1, 2**64, 10**400, 1.5, 1.0, "1", None]
+        for flow in flows:
+            for use in (lambda flow: asking.decide(flow, varied(1)), asking.end):
+                with pytest.raises(UserError, match=r"^flow .*: expected a whole number from 0 to 2\^64 - 1$"):
+                    use(flow)
         assert asking.decide(2**64 - 1, varied(1)).version is not None
 
 
