@@ -142,6 +142,16 @@ def test_poisson_starts_after_the_end_are_left_out() -> None:
     assert all(flow.start_ns < 40 * S for flow in trial.flows)
 
 
+def test_jitter_does_not_keep_poisson_starts_before_the_end_out() -> None:
+    start = 'flow.0.start={poisson = "100ms", jitter = "20s"}'
+    trial, whole = (resolved("three-flows", start, "flow.0.count=500", f"duration={end}") for end in ("40s", "1000s"))
+    # Those that start in time, in their order: nobody else's start depends on who does not come.
+    expected = [flow.start_ns for flow in whole.flows if flow.start_ns < 40 * S]
+    assert [flow.start_ns for flow in trial.flows] == expected
+    first_late = next(index for index, flow in enumerate(whole.flows) if flow.start_ns >= 40 * S)
+    assert len(expected) > first_late + 20
+
+
 def test_flow_that_never_starts() -> None:
     with pytest.raises(UserError, match=r"flow\.0\.start: flow 3 of 3 never starts: its start at 80s is not before"):
         resolved("three-flows", "duration=80s", "flow.0.start.jitter=0ms")

@@ -18,7 +18,10 @@ class Start(Table):
     every: Time = key("0s", doc="Time between one start and the next.", unit="time")
     jitter: Time = key("0ms", doc="Each start is delayed by a further time, uniform from zero to this.", unit="time")
     poisson: Span | None = key(
-        None, doc="Mean time between starts, exponentially distributed, in place of `every`.", unit="time"
+        None,
+        doc="Mean time between starts, exponentially distributed, in place of `every`. Flows that would start after "
+        "the scenario's end do not come; the first must.",
+        unit="time",
     )
 
     @model_validator(mode="after")
@@ -119,8 +122,8 @@ class Flow(Table):
     ecn: bool = key(False, doc="Packets are ECN-capable.")
     burst: Time = key(
         "0ms",
-        doc="Where a flow is paced, as much as fills this time of its pace leaves together, two packets at least; "
-        "0: packets one by one. Linux: `1ms`; real traffic has it anyway.",
+        doc="A paced flow sends bursts; each holds what its pacing rate sends in this time, at least two packets, at "
+        "most 64 KiB. 0: packet by packet. Linux: `1ms`; real traffic has it anyway.",
         unit="time",
     )
     period: Interval = key("30ms", doc="Monitoring period of schemes that decide once per period.", unit="time")

@@ -107,7 +107,7 @@ def resolve(
         for index, start in enumerate(starts[group]):
             if start >= end:
                 if flow.start.poisson is not None and index > 0:
-                    break
+                    continue  # with jitter a later one may start sooner
                 raise UserError(
                     f"flow.{group}.start: flow {index + 1} of {flow.count} never starts: its start at "
                     f"{format_time(start)} is not before the scenario's end at {format_time(end)}"
