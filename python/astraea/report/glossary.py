@@ -20,6 +20,11 @@ class Metric:
     definition: str
     scale: float = 1.0
 
+    @property
+    def recorded_unit(self) -> str:
+        """The unit in results.json, where shares and ratios are plain numbers."""
+        return "1" if self.unit in ("", "%", "×") else self.unit
+
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -27,8 +32,8 @@ METRICS: tuple[Metric, ...] = (
         "Jain's index",
         "",
         "high",
-        "Fairness of the flows that are active together, mean over 500 ms slots. Throughputs are "
-        "taken relative to the max-min fair shares: 1 = all fair, 1/n = one of n flows has everything.",
+        "Jain's index of throughput / max-min fair share: 1 = all flows have their share, 1/n = one of n has "
+        "everything. Mean over the 500 ms slots in which at least two flows live through the whole slot.",
     ),
     Metric(
         "jain_p10",
@@ -42,39 +47,40 @@ METRICS: tuple[Metric, ...] = (
         "First at fair share",
         "s",
         "low",
-        "After a flow arrives or leaves: time until a flow's 100 ms throughput is first within "
-        "±10 % of its max-min fair share (arrival: the new flow; departure: mean over the others).",
+        "After an event, an arrival or a departure: time to the end of the first 100 ms slot in which a flow's "
+        "throughput is within ±10 % of its fair share. Arrival: the new flow. Departure: mean over the flows that "
+        "remain. A flow that never gets there counts the time to the next event. Mean over events.",
     ),
     Metric(
         "convergence_settle_s",
         "Settled",
         "s",
         "low",
-        "After a flow arrives or leaves: time from which the trailing 500 ms mean of every active "
-        "flow stays within ±10 % of its fair share for 1 s. An event that never settles counts the "
-        "time to the next event.",
+        "After an event: first time from which the trailing 500 ms mean of every active flow stays within ±10 % of its "
+        "fair share for 1 s. An event that never settles counts the time to the next one. Mean over events.",
     ),
     Metric(
         "unsettled_events",
         "Unsettled events",
         "",
         "low",
-        "Arrivals and departures after which the flows never settled, per trial.",
+        "Events after which the flows did not settle before the next one, per trial.",
     ),
     Metric(
         "stability_mbps",
         "Stability",
         "Mbit/s",
         "low",
-        "Standard deviation of the new flow's 100 ms throughput from settling to the next event, "
-        "mean over arrivals. Lower is steadier.",
+        "Standard deviation of the new flow's 100 ms throughput from settling to the next event, mean over the "
+        "arrivals that settled. Lower is steadier.",
     ),
     Metric(
         "utilization",
         "Utilization",
         "%",
         "high",
-        "Delivered / capacity while any flow is active, both in goodput.",
+        "Delivered / capacity while any flow is active, both in goodput (of a link with a trace: delivered / delivery "
+        "opportunities).",
         scale=100.0,
     ),
     Metric(
@@ -82,39 +88,47 @@ METRICS: tuple[Metric, ...] = (
         "Queueing delay",
         "ms",
         "low",
-        "Waiting time in the bottleneck's queue, mean over packets.",
+        "Waiting time in the bottleneck's queue (on emulated links: in the emulated one), mean over packets.",
     ),
     Metric(
         "queue_delay_p95_ms",
         "Queueing delay, 95th pct.",
         "ms",
         "low",
-        "95th percentile over packets of the waiting time in the bottleneck's queue.",
+        "95th percentile over packets of the same waiting time.",
     ),
     Metric(
         "rtt_inflation",
         "RTT inflation",
         "×",
         "low",
-        "Mean round-trip time / base round-trip time.",
+        "A flow's mean round-trip time / its base round-trip time, mean over flows.",
     ),
-    Metric("loss", "Loss", "%", "low", "Packets lost / packets sent.", scale=100.0),
-    Metric("fct_s", "Completion", "s", "low", "Mean completion time of messages and sized flows."),
+    Metric("loss", "Loss", "%", "low", "Packets lost or dropped in the network / packets sent.", scale=100.0),
+    Metric(
+        "fct_s",
+        "Completion",
+        "s",
+        "low",
+        "Completion time of messages and of flows of a given size, mean.",
+    ),
     Metric(
         "fct_p99_s",
         "Completion, 99th pct.",
         "s",
         "low",
-        "99th percentile of the completion time of messages and sized flows.",
+        "99th percentile of the same completion times.",
     ),
     Metric(
         "throughput_ratio",
         "Throughput ratio",
         "×",
         "one",
-        "Friendliness: throughput of the flow under test / mean of its competitors; 1 is ideal.",
+        "Friendliness: mean throughput of the flows under test / that of their competitors, while both are active; 1 "
+        "is ideal.",
     ),
 )
+"""Every metric. docs/metrics.md is generated from this: after a change, `python -m astraea.report.docs` writes it."""
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 
