@@ -41,6 +41,10 @@ train: .venv/.stamp-native .venv/.stamp-train ## Set up, train the default polic
 
 build: .venv/.stamp-native ## Set up the environment and build .venv/bin/astraea
 
+extra-train: .venv/.stamp-native .venv/.stamp-train ## Set up, and install what `astraea train` needs: PyTorch, about 5 GB
+
+extra-export: .venv/.stamp-native .venv/.stamp-export ## Set up, and install what `astraea export` needs: ONNX
+
 test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run every check and every test
 	@tools/system-packages.sh test
 	@$(MAKE) --no-print-directory lint
@@ -108,6 +112,10 @@ $(UV):
 	$(SYNC) --no-dev --group build --extra train
 	@touch $@
 
+.venv/.stamp-export: pyproject.toml uv.lock | .venv/.stamp-python
+	$(SYNC) --no-dev --group build --extra export
+	@touch $@
+
 # Offline and with the group named, so that nothing is installed here that the lock file does not name.
 .venv/.stamp-native: .venv/.stamp-python $(NATIVE_SOURCES)
 	UV_OFFLINE=1 .venv/bin/maturin develop --release --locked --uv --group build
@@ -122,4 +130,4 @@ $(UV):
 	@rm -rf target/cargo-deny
 	@touch $@
 
-.PHONY: help demo demo-kernel train build test lint format bench fast docs clean
+.PHONY: help demo demo-kernel train build extra-train extra-export test lint format bench fast docs clean

@@ -42,7 +42,7 @@ def export(policy: _native.Policy, name: str, states: int = 256) -> Exported:
     extra, and if the graph does not give the policy's actions.
     """
     if importlib.util.find_spec("onnx") is None:
-        raise UserError('exporting to ONNX needs onnx: pip install "astraea[export]"')
+        raise UserError("exporting to ONNX needs onnx, of the extra export; in the checkout: make extra-export")
     import onnx
     from onnx.reference import ReferenceEvaluator
 

@@ -240,9 +240,7 @@ def test_without_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     there = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None if name == "torch" else there(name))
     line = error(capsys, small(tmp_path))
-    assert line == (
-        'astraea: training needs torch: pip install "astraea[train]", or in a checkout: make .venv/.stamp-train\n'
-    )
+    assert line == "astraea: training needs torch, of the extra train; in the checkout: make extra-train\n"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

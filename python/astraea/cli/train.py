@@ -97,8 +97,7 @@ def _check_extra() -> None:
     """PyTorch and what belongs to it, without the seconds that importing it takes."""
     missing = [name for name in ("torch", "tensorboard") if importlib.util.find_spec(name) is None]
     if missing:
-        extra = 'pip install "astraea[train]", or in a checkout: make .venv/.stamp-train'
-        raise UserError(f"training needs {', '.join(missing)}: {extra}")
+        raise UserError(f"training needs {', '.join(missing)}, of the extra train; in the checkout: make extra-train")
 
 
 def _check_device(device: str) -> None:
