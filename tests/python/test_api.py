@@ -33,6 +33,7 @@ def test_results(tmp_path: Path) -> None:
     assert results.summary["cubic"]["utilization"]["n"] == 2
     # One packet of 1448 bytes of payload each millisecond.
     assert results.tables["links.parquet"]["capacity"].mean() == pytest.approx(1448 * 8e-3, rel=1e-3)
+    assert results.series is results.series  # made once: a run may have millions of rows
     results.write(tmp_path / "out")
     assert json.loads((tmp_path / "out" / "results.json").read_text()) == results.content
     assert pl.read_parquet(tmp_path / "out" / "series.parquet").equals(results.series, null_equal=True)

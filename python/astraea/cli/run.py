@@ -26,7 +26,7 @@ from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out, write_file
 from astraea.client import DEFAULT_ADDRESS
 from astraea.errors import UserError
-from astraea.eval import api, registry, results, runner
+from astraea.eval import api, layout, registry, results, runner
 from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document
@@ -119,7 +119,7 @@ def run(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run schemes on a scenario and write results.json, series.parquet, links.parquet and report.html.
+    """Run schemes on a scenario; write results.json, tables (series, links and completions.parquet) and report.html.
 
     Example: [b]astraea run three-flows --cc cubic,newreno --trials 3[/b]
     """
@@ -153,7 +153,7 @@ def run(
         write_file(results.text(found.content))
     elif not quiet:
         out(limited=False).print(summary.of(found.content))
-        out().print(f"results: {directory / results.RESULTS}", soft_wrap=True)
+        out().print(f"results: {directory / layout.RESULTS}", soft_wrap=True)
         if page is not None:
             out().print(f"report:  {page}", soft_wrap=True)
     _warn(found)
@@ -200,7 +200,7 @@ def _report(directory: Path) -> Path:
     # Charts are only needed now, and slow to import.
     from astraea import report
 
-    page = directory / results.PAGE
+    page = directory / layout.PAGE
     report.build([directory], page)
     return page
 

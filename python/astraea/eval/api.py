@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import polars as pl
 from astraea.errors import UserError, check_text
 from astraea.eval import backend as backends
 from astraea.eval import registry, results, runner
+from astraea.eval.layout import SERIES_FILE
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document, overrides
 from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
@@ -45,7 +47,7 @@ class Results:
         """`summary[scheme][metric]` is `{mean, low, high, n}` over all trials that define the metric."""
         return dict(self.content["summary"])
 
-    @property
+    @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
         """Everything recorded: "series.parquet" and the others by the names of their files."""
         return results.tables(self.outcome)
@@ -53,7 +55,7 @@ class Results:
     @property
     def series(self) -> pl.DataFrame:
         """The flows over time, as in series.parquet: columns and units are those of `astraea.eval.tables.SERIES`."""
-        return self.tables[results.SERIES_FILE]
+        return self.tables[SERIES_FILE]
 
     def write(self, directory: str | Path) -> None:
         """Write results.json and the tables to `directory`, which `astraea report` reads."""

@@ -17,17 +17,10 @@ from astraea import _native
 from astraea.errors import UserError, check_text
 from astraea.eval import metrics
 from astraea.eval.interval import interval
+from astraea.eval.layout import COMPLETIONS_FILE, FILES, LINKS_FILE, PAGE, RESULTS, SCHEMA, SERIES_FILE
 from astraea.eval.runner import Outcome, Plan
 from astraea.eval.tables import COMPLETIONS, LINKS, SERIES
 from astraea.eval.trial import TrialResult
-
-SCHEMA = 1
-"""Version of the layout of results.json."""
-
-RESULTS = "results.json"
-SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE = "series.parquet", "links.parquet", "completions.parquet"
-PAGE = "report.html"
-FILES = (RESULTS, SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE, PAGE)
 
 
 def build(laid: Plan, outcome: Outcome, command: Sequence[str]) -> dict[str, Any]:

@@ -10,14 +10,8 @@ import vl_convert
 
 from astraea.explain.grid import BASES, DELAYS, crossing
 from astraea.explain.model import Model
-from astraea.explain.steady import Floats, Situation
+from astraea.explain.steady import BASE, PEAK, Floats, Situation
 from astraea.report import theme
-
-PEAK = 200e6
-"""Largest throughput seen in figure 17 of the paper, bit/s."""
-
-BASE = 0.04
-"""Base round-trip time of figure 17, s."""
 
 FLOWS = np.array([5e6, 10e6, 25e6, 50e6, 100e6, 200e6])
 """Throughputs of the flows of figure 17, bit/s."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from astraea.explain.model import Model
-from astraea.explain.steady import Floats, Situation
+from astraea.explain.steady import BASE, PEAK, Floats, Situation
 
 THROUGHPUTS = np.geomspace(0.1e6, 1000e6, 41)
 """Own throughputs in bit/s: a fiftieth of 5 Mbit/s to all of 1000 Mbit/s."""
@@ -75,7 +75,7 @@ def families(form: str) -> Iterator[Family]:
             yield Family(SHARES * peak, base, loss, 0.0, float(peak))
     else:
         for loss, spread in product(LOSSES, SPREADS):
-            yield Family(THROUGHPUTS, 0.04, loss, spread, 200e6)
+            yield Family(THROUGHPUTS, BASE, loss, spread, PEAK)
 
 
 def lines(model: Model, family: Family, delays: Floats = DELAYS) -> Lines:
@@ -157,7 +157,7 @@ def _spread(times: Floats) -> dict[str, float | None] | None:
 
 def _failure(family: Family, found: Lines, flow: int) -> str:
     """In words, why a flow is not counted as fair."""
-    peak = f" of {family.peak / 1e6:.3g} seen, base RTT {1e3 * family.base:g} ms" if family.peak != 200e6 else ""
+    peak = f" of {family.peak / 1e6:.3g} seen, base RTT {1e3 * family.base:g} ms" if family.peak != PEAK else ""
     where = f"{family.throughputs[flow] / 1e6:.3g} Mbit/s{peak}, {family}"
     steps = found.steps[flow]
     if not found.falls[flow]:

@@ -20,6 +20,12 @@ States = NDArray[np.float32]
 
 PERIODS = 5
 
+PEAK = 200e6
+"""Largest throughput seen in figure 17 of the paper, bit/s."""
+
+BASE = 0.04
+"""Base round-trip time of figure 17, s."""
+
 BACKLOG = ("rate", "delay", "backlog", "loss", "spread")
 """Features of a period of the forms pure and guided."""
 
@@ -32,13 +38,13 @@ class Situation:
     """Own throughput in bit/s."""
     queue: Floats | float
     """Queueing delay in s."""
-    base: Floats | float = 0.04
+    base: Floats | float = BASE
     """Base round-trip time in s."""
     loss: Floats | float = 0.0
     """Share of packets lost."""
     spread: Floats | float = 0.0
     """Mean less smallest round-trip time of a period in s, as jitter causes."""
-    peak: Floats | float = 200e6
+    peak: Floats | float = PEAK
     """Largest throughput that the flow has seen in bit/s; only the papers' form uses it."""
 
     @property

@@ -34,7 +34,7 @@ from astraea.learn.replay import Layout
 
 @dataclass(frozen=True)
 class Progress:
-    """Means over the updates since they were last asked for."""
+    """Means since they were last asked for, over the updates in which the actor learnt too: every `policy_delay`-th."""
 
     critic_loss: float
     """Mean squared error of the critics."""
@@ -155,7 +155,7 @@ class Td3(nn.Module):
         self._seen.append(torch.stack([loss.detach(), values[0].mean(), values.abs().max(), actor_value, saturated]))
 
     def progress(self) -> Progress | None:
-        """What the updates since the last call were like; None without any."""
+        """What the updates since the last call were like; None if the actor learnt in none of them."""
         if not self._seen:
             return None
         seen = torch.stack(self._seen).double()

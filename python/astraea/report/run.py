@@ -12,14 +12,12 @@ from typing import Any
 import polars as pl
 
 from astraea.errors import check_text
+from astraea.eval.layout import COMPLETIONS_FILE, LINKS_FILE, RESULTS, SCHEMA, SERIES_FILE
 from astraea.report import layout
 from astraea.report.errors import ReportError
 
-SCHEMA = 1
-"""Version of results.json that is understood."""
-
-RESULTS, SERIES, LINKS, COMPLETIONS = FILES = ("results.json", "series.parquet", "links.parquet", "completions.parquet")
-"""Files of a run."""
+FILES = (RESULTS, SERIES_FILE, LINKS_FILE, COMPLETIONS_FILE)
+"""Files of a run that are read."""
 
 Summary = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Scheme -> metric -> {mean, low, high, n}."""
@@ -135,9 +133,9 @@ def load(directory: Path | str) -> Run:
         trials=trials,
         summary=_summary(results["summary"], schemes),
         points=_points(results, trials, schemes),
-        series=_read_table(path / SERIES, SERIES_COLUMNS),
-        links=_read_table(path / LINKS, LINKS_COLUMNS),
-        completions=_read_table(path / COMPLETIONS, COMPLETIONS_COLUMNS),
+        series=_read_table(path / SERIES_FILE, SERIES_COLUMNS),
+        links=_read_table(path / LINKS_FILE, LINKS_COLUMNS),
+        completions=_read_table(path / COMPLETIONS_FILE, COMPLETIONS_COLUMNS),
     )
 
 
