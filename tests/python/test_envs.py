@@ -35,13 +35,15 @@ def test_observations_stay_in_their_space(name: str) -> None:
     env.action_space.seed(1)
     for episode in range(3):
         observation, _ = env.reset(seed=episode)
+        assert env.observation_space.contains(observation)
         for _ in range(2000):
-            assert env.observation_space.contains(observation)
             observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+            assert env.observation_space.contains(observation)
             assert np.isfinite(reward)
             assert not terminated
             if truncated:
                 break
+        assert truncated, "the last observation of an episode was looked at, too"
 
 
 @pytest.mark.parametrize("name", IDS)
