@@ -4,9 +4,10 @@
 //! all of it text: `format`, `form`, `definition_hash`, `activation`, `shape`, `alpha` and `period_ms` decide how the
 //! network is run; whatever else there is (name, domain, seed, metrics, recipe …) is carried along for people.
 
-mod error;
+pub(crate) mod error;
+pub(crate) mod parts;
 mod read;
-mod write;
+pub(crate) mod write;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,7 @@ pub use error::PolicyError;
 use crate::{Form, Network};
 
 /// Version of the file's layout.
-const FORMAT: &str = "1";
+pub(crate) const FORMAT: &str = "1";
 
 /// Largest file that is read, far above that of the largest network there can be.
 const MAX_BYTES: u64 = 64 << 20;
@@ -74,8 +75,7 @@ impl Policy {
     /// # Errors
     /// Whatever is wrong with it, in one line that begins with the path.
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
-        let at = |reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) };
-        read::file(path).and_then(|bytes| Self::from_bytes(&bytes)).map_err(at)
+        at(path, parts::file(path).and_then(|bytes| Self::from_bytes(&bytes)))
     }
 
     /// Reads the content of a policy file.
@@ -88,7 +88,7 @@ impl Policy {
 
     /// The content of a policy file; the same policy gives the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        write::bytes(self)
+        write::bytes(self.texts(), self.network.layers())
     }
 
     /// Writes a policy file: at any time the path holds what it held before, or all of it.
@@ -96,10 +96,8 @@ impl Policy {
     /// # Errors
     /// Those of the file system, in one line that begins with the path.
     pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
-        write::whole(path, &self.to_bytes()).map_err(|problem| PolicyError::At {
-            path: path.display().to_string(),
-            reason: Box::new(PolicyError::Write(error::plain(&problem))),
-        })
+        let written = write::whole(path, &self.to_bytes());
+        at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
     }
 
     /// The network.
@@ -126,6 +124,11 @@ impl Policy {
         ];
         notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
     }
+}
+
+/// The same, with the path in front of what is wrong.
+pub(crate) fn at<T>(path: &Path, result: Result<T, PolicyError>) -> Result<T, PolicyError> {
+    result.map_err(|reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) })
 }
 
 fn period_ms(period: Nanos) -> f64 {

@@ -48,7 +48,7 @@ pub enum PolicyError {
 }
 
 /// Whether a number is in its range.
-pub(super) fn check(name: &'static str, value: f64, range: &RangeInclusive<f64>) -> Result<(), PolicyError> {
+pub(crate) fn check(name: &'static str, value: f64, range: &RangeInclusive<f64>) -> Result<(), PolicyError> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub(super) fn check(name: &'static str, value: f64, range: &RangeInclusive<f64>)
 }
 
 /// What an error of the file system is called, without its number.
-pub(super) fn plain(error: &io::Error) -> String {
+pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -9,7 +9,7 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorInfo;
 use serde::Serialize;
 
-use super::Policy;
+use crate::Layer;
 
 /// An entry of the header. The library writes metadata in the random order of a hash map, and the same policy would
 /// not give the same bytes.
@@ -21,10 +21,10 @@ enum Entry {
 }
 
 /// The bytes of a policy file: length of the header (u64, little endian), header (JSON), values.
-pub(super) fn bytes(policy: &Policy) -> Vec<u8> {
-    let mut header = BTreeMap::from([("__metadata__".to_owned(), Entry::Metadata(policy.texts()))]);
+pub(crate) fn bytes(texts: BTreeMap<String, String>, layers: &[Layer]) -> Vec<u8> {
+    let mut header = BTreeMap::from([("__metadata__".to_owned(), Entry::Metadata(texts))]);
     let mut values = Vec::new();
-    for (index, layer) in policy.network.layers().iter().enumerate() {
+    for (index, layer) in layers.iter().enumerate() {
         let tensors = [
             ("bias", vec![layer.outputs()], &layer.bias),
             ("weight", vec![layer.outputs(), layer.inputs], &layer.weights),
@@ -43,7 +43,7 @@ pub(super) fn bytes(policy: &Policy) -> Vec<u8> {
 
 /// Writes a file beside `path` and gives it that name once it is complete on the disk. A link stays, and what it leads to is
 /// replaced; what is no file, as a device, is written to.
-pub(super) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }

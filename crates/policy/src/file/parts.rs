@@ -1,0 +1,139 @@
+//! The parts of a file that holds a network, whatever it is embedded in: texts and layers, taken strictly.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
+
+use super::{FORMAT, MAX_BYTES, PolicyError, error};
+use crate::Layer;
+use crate::network::{MAX_LAYERS, MAX_WIDTH};
+
+/// The bytes of a file, if there are not too many.
+pub(crate) fn file(path: &Path) -> Result<Vec<u8>, PolicyError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|problem| PolicyError::Read(error::plain(&problem)))?;
+    if bytes.len() as u64 > MAX_BYTES { Err(PolicyError::TooLarge(bytes.len() as u64)) } else { Ok(bytes) }
+}
+
+/// A file's metadata and tensors.
+pub(crate) struct Parts<'a> {
+    texts: BTreeMap<String, String>,
+    tensors: SafeTensors<'a>,
+}
+
+impl<'a> Parts<'a> {
+    /// Those of a file that has all of these `keys` in its metadata, in this version of the layout.
+    pub(crate) fn read(bytes: &'a [u8], keys: &[&'static str]) -> Result<Self, PolicyError> {
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| unreadable(&error, bytes))?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|error| unreadable(&error, bytes))?;
+        let texts: BTreeMap<_, _> = header.metadata().clone().unwrap_or_default().into_iter().collect();
+        if let Some(missing) = keys.iter().find(|key| !texts.contains_key(**key)) {
+            return Err(PolicyError::Missing(missing));
+        }
+        let mut parts = Self { texts, tensors };
+        parts.take("format", FORMAT, |text| (text == FORMAT).then_some(()))?;
+        Ok(parts)
+    }
+
+    /// What `parse` makes of a text, which is taken.
+    pub(crate) fn take<T>(
+        &mut self,
+        name: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, PolicyError> {
+        let text = self.texts.remove(name).ok_or(PolicyError::Missing(name))?;
+        parse(&text).ok_or_else(|| PolicyError::Value { name, found: short(&text), expected: expected.to_owned() })
+    }
+
+    /// A number in a range.
+    pub(crate) fn number(
+        &mut self,
+        name: &'static str,
+        range: &std::ops::RangeInclusive<f64>,
+    ) -> Result<f64, PolicyError> {
+        let value = self.take(name, "a number", |text| text.parse().ok())?;
+        error::check(name, value, range)?;
+        Ok(value)
+    }
+
+    /// Fails unless the policy was trained with the definition of this hash.
+    pub(crate) fn check_definition(&mut self, form: &'static str, hash: u64) -> Result<(), PolicyError> {
+        let found = self.take("definition_hash", "a hash", |text| Some(text.to_owned()))?;
+        let expected = format!("{hash:016x}");
+        if found == expected {
+            return Ok(());
+        }
+        Err(PolicyError::Definition { form, found: short(&found), expected })
+    }
+
+    /// The layers, of the sizes that the file gives; there must be nothing else.
+    pub(crate) fn layers(&mut self) -> Result<Vec<Layer>, PolicyError> {
+        let expected = format!("the sizes of at most {MAX_LAYERS} layers from 1 to {MAX_WIDTH}, like 25-64-32-1");
+        let sizes = self.take("shape", &expected, sizes)?;
+        layers(&self.tensors, &sizes)
+    }
+
+    /// The texts that nothing has taken.
+    pub(crate) fn notes(self) -> BTreeMap<String, String> {
+        self.texts
+    }
+}
+
+/// Names to choose from, for an error.
+pub(crate) fn one_of<const N: usize>(names: [&str; N]) -> String {
+    format!("one of {}", names.join(", "))
+}
+
+fn unreadable(error: &SafeTensorError, bytes: &[u8]) -> PolicyError {
+    match error {
+        SafeTensorError::InvalidHeaderLength if bytes.get(8) == Some(&b'{') => PolicyError::ShortHeader,
+        SafeTensorError::MetadataIncompleteBuffer => PolicyError::Length(bytes.len()),
+        SafeTensorError::InvalidHeaderLength
+        | SafeTensorError::HeaderTooSmall
+        | SafeTensorError::HeaderTooLarge
+        | SafeTensorError::InvalidHeader(_)
+        | SafeTensorError::InvalidHeaderDeserialization(_) => PolicyError::NotSafetensors(error.to_string()),
+        _ => PolicyError::Damaged(error.to_string()),
+    }
+}
+
+/// A text that fits into a line, whatever was in the file.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn sizes(text: &str) -> Option<Vec<usize>> {
+    let sizes: Vec<usize> = text.split('-').map(|size| size.parse().ok()).collect::<Option<_>>()?;
+    let fits = sizes.iter().all(|size| (1..=MAX_WIDTH).contains(size));
+    (fits && (2..=MAX_LAYERS + 1).contains(&sizes.len())).then_some(sizes)
+}
+
+fn layers(tensors: &SafeTensors<'_>, sizes: &[usize]) -> Result<Vec<Layer>, PolicyError> {
+    let mut left: HashMap<&str, _> = tensors.iter().collect();
+    let mut take = |name: String, expected: &[usize]| -> Result<Vec<f32>, PolicyError> {
+        let Some(tensor) = left.remove(name.as_str()) else { return Err(PolicyError::NoTensor(name)) };
+        if tensor.dtype() != Dtype::F32 {
+            return Err(PolicyError::Type { name, found: tensor.dtype().to_string() });
+        }
+        if tensor.shape() != expected {
+            return Err(PolicyError::Shape { name, found: tensor.shape().to_vec(), expected: expected.to_vec() });
+        }
+        let values = tensor.data().chunks_exact(4);
+        Ok(values.map(|value| f32::from_le_bytes(value.try_into().expect("four bytes"))).collect())
+    };
+    let layers = sizes.windows(2).enumerate().map(|(index, pair)| {
+        let (inputs, outputs) = (pair[0], pair[1]);
+        let weights = take(format!("layer.{index}.weight"), &[outputs, inputs])?;
+        Ok(Layer { inputs, weights, bias: take(format!("layer.{index}.bias"), &[outputs])? })
+    });
+    let layers = layers.collect::<Result<Vec<_>, PolicyError>>()?;
+    match left.keys().min() {
+        Some(name) => Err(PolicyError::ExtraTensor { name: short(name), last: layers.len() - 1 }),
+        None => Ok(layers),
+    }
+}
