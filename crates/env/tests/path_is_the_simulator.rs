@@ -50,10 +50,10 @@ fn compare(bandwidth: f64, rtt_ms: Nanos, queue: u32, schedule: &Schedule) -> u6
     let mut lost = 0;
     for (interval, (rate, length)) in intervals.iter().zip(schedule) {
         let report = path.run(*rate, length * MILLISECOND, &mut rng);
-        assert_eq!(u64::from(report.sent), interval.sent / mss, "sent in {report:?}");
-        assert_eq!(u64::from(report.acked), interval.acked / mss, "acknowledged in {report:?}");
-        assert_eq!(report.rtt_sum, interval.rtt_sum, "round trips in {report:?}");
-        lost += u64::from(report.lost);
+        assert_eq!(report.interval.sent, interval.sent / mss, "sent in {report:?}");
+        assert_eq!(report.interval.acked, interval.acked / mss, "acknowledged in {report:?}");
+        assert_eq!(report.interval.rtts(), interval.rtt_sum, "round trips in {report:?}");
+        lost += report.lost;
     }
     assert_eq!(lost, dropped);
     lost

@@ -35,7 +35,7 @@ const fn row(name: &'static str, alone: f64, jain: f64, newcomer: f64, window: f
 
 /// Schemes of the kind "constant" control nothing. Vegas and a `RemyCC` promise no equal shares, Allegro only in the
 /// long run.
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     row("newreno", 0.99, 0.9, 0.2, 5.0),
     row("cubic", 0.99, 0.9, 0.2, 5.0),
     row("copa", 0.95, 0.9, 0.2, 5.0),
@@ -47,6 +47,8 @@ const ROWS: [Row; 15] = [
     row("allegro", 0.95, 0.0, 0.1, 25.0),
     row("vivace", 0.9, 0.9, 0.2, 25.0),
     row("remy", 0.5, 0.0, 0.1, 10.0),
+    // It was trained alone and leaves others what it happens to leave.
+    row("aurora", 0.9, 0.0, 0.0, 25.0),
     row("fast", 0.95, 0.9, 0.2, 5.0),
     row("fast-oracle", 0.95, 0.9, 0.2, 5.0),
     row("astraea", 0.95, 0.9, 0.2, 5.0),

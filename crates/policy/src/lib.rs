@@ -7,10 +7,12 @@
 //! * [`Agent`]: one flow's measurements, start-up, rules and window, to be answered once a monitoring period;
 //! * [`fixed`]: a network in integers;
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
+//! * [`aurora`]: a policy of another kind, that sets a rate;
 //! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
 
 pub mod action;
 pub mod agent;
+pub mod aurora;
 pub mod backlog;
 mod fast;
 mod file;

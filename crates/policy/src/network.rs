@@ -131,8 +131,7 @@ impl Network {
 
     /// Sizes from input to output, as `"25-64-32-1"`.
     pub fn shape(&self) -> String {
-        let outputs = self.layers.iter().map(|layer| format!("-{}", layer.outputs()));
-        format!("{}{}", self.inputs(), outputs.collect::<String>())
+        shape(&self.layers)
     }
 
     /// The action for one state, in -1..=1 for any state: what is not a number counts as the lowest.
@@ -163,7 +162,14 @@ impl Network {
     }
 }
 
-fn check(layers: &[Layer]) -> Result<(), NetworkError> {
+/// Sizes of layers from input to output, as `"25-64-32-1"`.
+pub(crate) fn shape(layers: &[Layer]) -> String {
+    let outputs = layers.iter().map(|layer| format!("-{}", layer.outputs()));
+    format!("{}{}", layers[0].inputs, outputs.collect::<String>())
+}
+
+/// Whether layers fit together and end in one finite number.
+pub(crate) fn check(layers: &[Layer]) -> Result<(), NetworkError> {
     if !(1..=MAX_LAYERS).contains(&layers.len()) {
         return Err(NetworkError::Layers(layers.len()));
     }

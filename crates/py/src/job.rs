@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
+use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
 use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
@@ -27,6 +28,8 @@ pub(crate) enum Content {
     Policy(Arc<Policy>),
     /// The rules of a `RemyCC`.
     Table(Arc<RemyTable>),
+    /// A policy of Aurora's.
+    Aurora(Arc<AuroraPolicy>),
 }
 
 /// Contents of files that stand for schemes, by name.
@@ -79,6 +82,10 @@ impl Job {
             Some(_) if !params.is_empty() => Err(value_error(format!("file {name:?} takes no parameters"))),
             Some(Content::Policy(policy)) => self.learned(flow, policy),
             Some(Content::Table(table)) => Ok(AnyController::Remy(Remy::new(table.clone(), mss))),
+            Some(Content::Aurora(policy)) => {
+                let config = AuroraConfig::of(policy);
+                Ok(AnyController::Custom(Box::new(Aurora::new(policy.clone(), config, mss))))
+            }
             None => match schemes::policy(name) {
                 Some(policy) if params.is_empty() => self.learned(flow, &policy),
                 _ => schemes::build(name, params, mss).map_err(value_error),

@@ -3,6 +3,7 @@
 //! Everything here converts between Python and the Rust crates; no logic lives in this crate. Its Python-facing
 //! documentation and types are in `python/astraea/_native.pyi`.
 
+mod aurora;
 mod envs;
 mod job;
 mod policy;
@@ -19,6 +20,8 @@ mod traces;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::aurora::AuroraPolicy;
     #[pymodule_export]
     use super::envs::{Environment, ParallelEnvironment, VectorEnvironment};
     #[pymodule_export]

@@ -67,8 +67,7 @@ impl Policy {
         let form = self::form(form)?;
         let activations = Activation::ALL.map(Activation::name);
         let activation = named("activation", activation, Activation::from_name, activations)?;
-        let layers = layers.iter().enumerate().map(|(index, (weights, bias))| layer(index, weights, bias));
-        let network = Network::new(layers.collect::<PyResult<_>>()?, activation).map_err(value_error)?;
+        let network = Network::new(self::layers(&layers)?, activation).map_err(value_error)?;
         let metadata = Metadata {
             form,
             alpha: alpha.unwrap_or_else(|| form.default_alpha()),
@@ -202,6 +201,11 @@ pub(crate) fn form(name: &str) -> PyResult<Form> {
 
 fn named<T, const N: usize>(what: &str, name: &str, find: impl Fn(&str) -> Option<T>, known: [&str; N]) -> PyResult<T> {
     find(name).ok_or_else(|| value_error(format!("{what}: is {name:?}, expected one of {}", known.join(", "))))
+}
+
+/// Layers from weights (outputs, inputs) and biases (outputs) as Python has them.
+pub(crate) fn layers(arrays: &[(Bound<'_, PyAny>, Bound<'_, PyAny>)]) -> PyResult<Vec<Layer>> {
+    arrays.iter().enumerate().map(|(index, (weights, bias))| layer(index, weights, bias)).collect()
 }
 
 fn layer(index: usize, weights: &Bound<'_, PyAny>, bias: &Bound<'_, PyAny>) -> PyResult<Layer> {

@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::aurora::AuroraPolicy;
 use crate::job::{Content, Job, Policies, value_error};
 use crate::policy::Policy;
 use crate::results::results;
@@ -25,6 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) enum File<'py> {
     Policy(Bound<'py, Policy>),
     Table(Bound<'py, RemyTable>),
+    Aurora(Bound<'py, AuroraPolicy>),
 }
 
 impl File<'_> {
@@ -32,6 +34,7 @@ impl File<'_> {
         match self {
             Self::Policy(policy) => Content::Policy(policy.get().inner().clone()),
             Self::Table(table) => Content::Table(table.get().inner().clone()),
+            Self::Aurora(policy) => Content::Aurora(policy.get().inner().clone()),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The single-flow environment.
 
 use astraea_cc::Nanos;
+use astraea_policy::aurora::{FEATURES, History};
 use astraea_policy::{Feature, action};
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::{DelayMeaning, SingleFlowConfig};
-use super::history::{FEATURES, History};
 use super::path::{Path, Report};
 use crate::environment::{Environment, Outcome};
 use crate::error::EnvError;
@@ -94,9 +94,9 @@ impl SingleFlow {
     /// Sends for an interval at the present rate and remembers what came of it.
     fn run(&mut self) {
         self.last = self.path.run(self.rate, self.interval, &mut self.rng);
-        self.history.push(&self.last);
-        if self.history.latency() > 0.0 {
-            self.interval = seconds(self.config.interval * self.history.latency());
+        self.history.push(&self.last.interval, 1);
+        if let Some(length) = self.history.next_length(self.config.interval) {
+            self.interval = length;
         }
     }
 

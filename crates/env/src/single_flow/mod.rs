@@ -2,10 +2,8 @@
 
 mod config;
 mod env;
-mod history;
 mod path;
 
 pub use config::{DelayMeaning, SingleFlowConfig};
 pub use env::{LinkDraw, SingleFlow};
-pub use history::{FEATURES, History};
 pub use path::{Path, Report};

@@ -8,55 +8,27 @@
 use std::collections::VecDeque;
 
 use astraea_cc::Nanos;
+use astraea_policy::aurora::Interval;
 use rand::{Rng, RngExt};
 
-/// What a flow saw in one monitor interval.
+/// What came of one monitor interval, in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// When the interval began.
-    pub start: Nanos,
-    /// When it ended.
-    pub end: Nanos,
-    /// Packets sent.
-    pub sent: u32,
-    /// Packets acknowledged.
-    pub acked: u32,
+    /// What the sender sees.
+    pub interval: Interval,
     /// Packets found lost.
-    pub lost: u32,
-    /// Sum of the round-trip times in ns.
-    pub rtt_sum: u64,
-    /// Sum of those that arrived in the second half of the interval.
-    pub late_rtt_sum: u64,
-    /// Number of those.
-    pub late_acked: u32,
+    pub lost: u64,
 }
 
 impl Report {
-    /// Mean round-trip time in s, or `None` without an acknowledgement.
-    pub fn latency(&self) -> Option<f64> {
-        (self.acked > 0).then(|| self.rtt_sum as f64 / (1e9 * f64::from(self.acked)))
-    }
-
     /// Acknowledged packets/s.
     pub fn throughput(&self) -> f64 {
-        f64::from(self.acked) * 1e9 / (self.end - self.start) as f64
+        self.interval.acked as f64 / self.interval.seconds()
     }
 
     /// Share of the packets whose fate became known that was lost.
     pub fn loss(&self) -> f64 {
-        f64::from(self.lost) / f64::from((self.acked + self.lost).max(1))
-    }
-
-    /// Change of the mean round-trip time from the first half of the interval to the second, as a share of the
-    /// interval; 0 unless both halves have acknowledgements.
-    pub fn latency_gradient(&self) -> f64 {
-        let early = self.acked - self.late_acked;
-        if early == 0 || self.late_acked == 0 {
-            return 0.0;
-        }
-        let early_mean = (self.rtt_sum - self.late_rtt_sum) as f64 / f64::from(early);
-        let late_mean = self.late_rtt_sum as f64 / f64::from(self.late_acked);
-        (late_mean - early_mean) / (self.end - self.start) as f64
+        self.lost as f64 / (self.interval.acked + self.lost).max(1) as f64
     }
 }
 
@@ -110,18 +82,17 @@ impl Path {
 
     /// Sends at `rate` packets/s for `duration` ns.
     pub fn run(&mut self, rate: f64, duration: Nanos, rng: &mut impl Rng) -> Report {
-        let end = self.now + duration;
-        let mut report = Report { start: self.now, end, ..Report::default() };
-        self.send(rate, &mut report, rng);
+        let mut report = Report { interval: Interval::new(self.now, duration), lost: 0 };
+        self.send(rate, &mut report.interval, rng);
         self.receive(&mut report);
-        self.now = end;
+        self.now = report.interval.end;
         report
     }
 
-    fn send(&mut self, rate: f64, report: &mut Report, rng: &mut impl Rng) {
+    fn send(&mut self, rate: f64, interval: &mut Interval, rng: &mut impl Rng) {
         let gap = ((1e9 / rate) as Nanos).max(1);
         let (mut time, mut free_at) = (self.next_send, self.free_at);
-        while time <= report.end {
+        while time <= interval.end {
             let start = free_at.max(time);
             let known_at = start + self.service + self.propagation;
             let mut rtt = known_at - time;
@@ -137,27 +108,22 @@ impl Path {
                 }
             }
             self.outstanding.push_back(Outstanding { known_at, rtt });
-            report.sent += 1;
+            interval.sent += 1;
             time += gap;
         }
         (self.next_send, self.free_at) = (time, free_at);
     }
 
     fn receive(&mut self, report: &mut Report) {
-        let half = (report.start + report.end).div_ceil(2);
         while let Some(&Outstanding { known_at, rtt }) = self.outstanding.front()
-            && known_at <= report.end
+            && known_at <= report.interval.end
         {
             self.outstanding.pop_front();
             if rtt == 0 {
                 report.lost += 1;
-                continue;
-            }
-            report.acked += 1;
-            report.rtt_sum += rtt;
-            if known_at >= half {
-                report.late_rtt_sum += rtt;
-                report.late_acked += 1;
+            } else {
+                report.interval.acked += 1;
+                report.interval.on_rtt(known_at, rtt);
             }
         }
     }
@@ -192,12 +158,12 @@ mod tests {
         let (mut path, mut rng) = path(100.0, 0.1, 10, 0.0);
         // Sent at 0, 20, …, 1000 ms; the acknowledgements of 0 … 880 ms arrive by 1000 ms, each after 110 ms.
         let report = path.run(50.0, SECOND, &mut rng);
-        assert_eq!((report.sent, report.acked, report.lost), (51, 45, 0));
-        assert_eq!(report.latency(), Some(0.11));
-        assert_eq!(report.latency_gradient(), 0.0);
+        assert_eq!((report.interval.sent, report.interval.acked, report.lost), (51, 45, 0));
+        assert_eq!(report.interval.latency(), Some(0.11));
+        assert_eq!(report.interval.latency_gradient(), 0.0);
         // From then on one in, one out.
         let report = path.run(50.0, SECOND, &mut rng);
-        assert_eq!((report.sent, report.acked, report.throughput()), (50, 50, 50.0));
+        assert_eq!((report.interval.sent, report.interval.acked, report.throughput()), (50, 50, 50.0));
     }
 
     #[test]
@@ -205,16 +171,16 @@ mod tests {
         let (mut path, mut rng) = path(100.0, 0.1, 10, 0.0);
         // The k-th packet is sent at 5k ms and leaves at 10(k+1) ms: it waits 5k ms, up to the limit of ten services.
         let report = path.run(200.0, 95_000_000, &mut rng);
-        assert_eq!((report.sent, report.acked), (20, 0));
+        assert_eq!((report.interval.sent, report.interval.acked), (20, 0));
         let report = path.run(200.0, SECOND - 95_000_000, &mut rng);
         // Acknowledgements arrive every 10 ms from 110 ms on. The first packet to find the queue full is sent at 105 ms
         // and known to be lost at 320 ms, and then one every 10 ms.
-        assert_eq!((report.acked, report.lost), (90, 69));
+        assert_eq!((report.interval.acked, report.lost), (90, 69));
         let report = path.run(200.0, SECOND, &mut rng);
-        assert_eq!((report.sent, report.acked, report.lost), (200, 100, 100));
+        assert_eq!((report.interval.sent, report.interval.acked, report.lost), (200, 100, 100));
         assert_eq!(report.loss(), 0.5);
         // Ten services of waiting, one of its own, and the propagation.
-        assert_eq!(report.latency(), Some(0.21));
+        assert_eq!(report.interval.latency(), Some(0.21));
     }
 
     #[test]
@@ -222,7 +188,7 @@ mod tests {
         let (mut path, mut rng) = path(100.0, 0.1, 1000, 0.0);
         path.run(200.0, SECOND, &mut rng);
         // Each acknowledgement is 10 ms after the one before and has a 5 ms longer round trip.
-        let gradient = path.run(200.0, SECOND, &mut rng).latency_gradient();
+        let gradient = path.run(200.0, SECOND, &mut rng).interval.latency_gradient();
         // The halves' means are 50 acknowledgements apart: 250 ms in an interval of 1 s.
         assert!((gradient - 0.25).abs() < 1e-12, "{gradient}");
     }
@@ -232,7 +198,7 @@ mod tests {
         for loss in [0.01, 0.3, 1.0] {
             let (mut path, mut rng) = path(1e6, 0.01, 10, loss);
             let report = path.run(1e5, 10 * SECOND, &mut rng);
-            let n = f64::from(report.acked + report.lost);
+            let n = (report.interval.acked + report.lost) as f64;
             let deviation = (loss * (1.0 - loss) / n).sqrt();
             assert!((report.loss() - loss).abs() <= 4.0 * deviation, "{} instead of {loss}", report.loss());
         }

@@ -1,22 +1,23 @@
 //! What Aurora's policy sees: three features of each of the last intervals.
 
-use astraea_policy::Feature;
+use astraea_cc::{Nanos, SECOND};
 
-use super::path::Report;
+use super::Interval;
+use crate::{Feature, Scale};
 
 /// The features of an interval, in order (Aurora §2.2); the limits are those of its gym.
 pub const FEATURES: [Feature; 3] = [
     Feature {
         name: "latency_gradient",
         meaning: "change of the mean round-trip time between the halves of the interval / interval",
-        scale: astraea_policy::Scale::Linear,
+        scale: Scale::Linear,
         low: -1.0,
         high: 10.0,
     },
     Feature {
         name: "latency_ratio",
         meaning: "mean round-trip time / smallest such mean of any interval of the flow",
-        scale: astraea_policy::Scale::Linear,
+        scale: Scale::Linear,
         low: 1.0,
         high: 10_000.0,
     },
@@ -27,6 +28,7 @@ pub const FEATURES: [Feature; 3] = [
 const NEUTRAL: [f32; 3] = [0.0, 1.0, 1.0];
 
 /// The observation and what its features need to remember.
+#[derive(Clone, Debug)]
 pub struct History {
     values: Vec<f32>,
     latency: f64,
@@ -36,7 +38,7 @@ pub struct History {
 impl History {
     /// A history of that many intervals.
     pub fn new(intervals: usize) -> Self {
-        let mut history = Self { values: vec![0.0; 3 * intervals], latency: 0.0, latency_min: 0.0 };
+        let mut history = Self { values: vec![0.0; FEATURES.len() * intervals], latency: 0.0, latency_min: 0.0 };
         history.reset();
         history
     }
@@ -48,20 +50,20 @@ impl History {
         self.latency_min = f64::INFINITY;
     }
 
-    /// Adds an interval. Without an acknowledgement it repeats the latency of the last one that had some, and counts
-    /// as one acknowledgement in the send ratio.
-    pub fn push(&mut self, report: &Report) {
-        if let Some(latency) = report.latency() {
+    /// Adds an interval, which counts in units of which `packet` are a packet. Without an acknowledgement it repeats the
+    /// latency of the last one that had some, and counts as one acknowledged packet in the send ratio.
+    pub fn push(&mut self, interval: &Interval, packet: u64) {
+        if let Some(latency) = interval.latency() {
             self.latency = latency;
             self.latency_min = self.latency_min.min(latency);
         }
         let raw = [
-            report.latency_gradient(),
+            interval.latency_gradient(),
             if self.latency > 0.0 { self.latency / self.latency_min } else { 1.0 },
-            f64::from(report.sent) / f64::from(report.acked.max(1)),
+            interval.send_ratio(packet),
         ];
-        self.values.copy_within(3.., 0);
-        let newest = self.values.len() - 3;
+        self.values.copy_within(FEATURES.len().., 0);
+        let newest = self.values.len() - FEATURES.len();
         for ((value, feature), raw) in self.values[newest..].iter_mut().zip(&FEATURES).zip(raw) {
             *value = feature.encode(raw);
         }
@@ -76,28 +78,41 @@ impl History {
     pub fn latency(&self) -> f64 {
         self.latency
     }
+
+    /// Length in ns of the interval that follows: `round_trips` times the mean round-trip time of the newest one with an
+    /// acknowledgement, or `None` before the first.
+    pub fn next_length(&self, round_trips: f64) -> Option<Nanos> {
+        (self.latency > 0.0).then(|| ((round_trips * self.latency * SECOND as f64).round() as Nanos).max(1))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn report(sent: u32, acked: u32, rtt: u64) -> Report {
-        Report { start: 0, end: 1000, sent, acked, rtt_sum: rtt * u64::from(acked), ..Report::default() }
+    fn interval(sent: u64, acked: u64, early: Nanos, late: Nanos) -> Interval {
+        let mut interval = Interval::new(0, 1000);
+        (interval.sent, interval.acked) = (sent, acked);
+        if acked > 0 {
+            interval.on_rtt(100, early);
+            interval.on_rtt(900, late);
+        }
+        interval
     }
 
     #[test]
     fn features_by_hand() {
         let mut history = History::new(2);
         assert_eq!(history.values(), [0.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
-        history.push(&report(12, 10, 200));
+        assert_eq!(history.next_length(0.5), None);
+        history.push(&interval(12, 10, 200, 200), 1);
         assert_eq!(history.values(), [0.0, 1.0, 1.0, 0.0, 1.0, 1.2]);
         // Early mean 250 ns, late mean 350 ns, interval 1000 ns.
-        let rising = Report { late_rtt_sum: 1750, late_acked: 5, ..report(10, 10, 300) };
-        history.push(&rising);
+        history.push(&interval(10, 10, 250, 350), 1);
         assert_eq!(history.values(), [0.0, 1.0, 1.2, 0.1, 1.5, 1.0]);
+        assert_eq!(history.next_length(0.5), Some(150));
         // A silent interval repeats the latency.
-        history.push(&report(7, 0, 0));
+        history.push(&interval(7, 0, 0, 0), 1);
         assert_eq!(history.values(), [0.1, 1.5, 1.0, 0.0, 1.5, 7.0]);
         history.reset();
         assert_eq!(history.values(), [0.0, 1.0, 1.0, 0.0, 1.0, 1.0]);

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use astraea_cc::{MSS, Remy, RemyTable};
+use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
 use astraea_policy::{Policy, schemes};
 use astraea_quic::Scheme;
 use astraea_sim::{AckConfig, FlowConfig};
@@ -12,8 +13,8 @@ use serde_json::{Map, Value};
 use super::{Refusal, take_scheme};
 use crate::service::Service;
 
-/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}` or `{"table"}` with the path
-/// of a file. Where there is a service, it decides for policies.
+/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}` or `{"aurora"}`
+/// with the path of a file. Where there is a service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
@@ -31,6 +32,11 @@ pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) 
         let table = RemyTable::from_dna(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
         let table = Arc::new(table);
         return Ok(Scheme::custom(move |mss| Remy::new(table.clone(), mss)));
+    }
+    if let Some(path) = text("aurora") {
+        let policy = Arc::new(AuroraPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
+        let config = AuroraConfig::of(&policy);
+        return Ok(Scheme::custom(move |mss| Aurora::new(policy.clone(), config, mss)));
     }
     let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
     let none = Map::new();
