@@ -1,8 +1,9 @@
 """Do the published behaviours come out? `python bench/published.py [--trials N] [--only NAME,...] [--json FILE]`.
 
-Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, measured in the
-simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
-statement holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, as means over trials.
+Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, or the Aurora
+paper (Jay et al., ICML 2019) about its own, measured in the simulator in the paper's setting. What is printed is a
+table: what was published, what was measured, and whether the statement holds by the bound that is written beside it
+here. Metrics are those of docs/metrics.md, as means over trials.
 """
 
 import argparse
@@ -208,12 +209,111 @@ def cellular(trials: int) -> Iterator[Finding]:
     )
 
 
+def aurora(trials: int) -> Iterator[Finding]:
+    """Aurora's figures 2, 3, 6 and 7, and what the Astraea paper says of it in figures 1a, 14 and 19."""
+    jain = means("aurora-unfair", "aurora", "jain", trials)["aurora"][0]
+    yield Finding(
+        "Aurora lets no other flow have a share (fig. 1a)",
+        "the first of three takes the link",
+        f"Jain {jain:.2f}",
+        jain < 0.6,
+        "Jain below 0.6",
+    )
+    ratio = means("friendliness", "aurora", "throughput_ratio", trials)["aurora"]
+    yield Finding(
+        "Aurora takes 10 to 60 times a CUBIC flow's throughput (fig. 14)",
+        "10 to 60 (with BBR)",
+        listed(ratio, "{:.0f}"),
+        min(ratio) >= 10,
+        "10 with any number of flows",
+    )
+    utilization, queue = (
+        means("buffers", "aurora,cubic", metric, trials) for metric in ("utilization", "queue_delay_ms")
+    )
+    yield Finding(
+        "Aurora's latency grows with the buffer (fig. 19)",
+        "full link from 0.1 BDP, delay with the buffer",
+        f"{100 * min(utilization['aurora'][1:]):.0f} % at least, {listed(queue['aurora'], '{:.0f}')} ms in the queue",
+        min(utilization["aurora"][1:]) > 0.9 and queue["aurora"][-1] > 10 * queue["aurora"][2],
+        "90 % from the second buffer on, at 16 BDP ten times the queue of the third buffer",
+    )
+    schemes = "aurora,cubic,vivace,copa,bbr,remy"
+    used, wait = (
+        means("aurora-sensitivity", "aurora,cubic,vivace", m, trials) for m in ("utilization", "queue_delay_ms")
+    )
+    rates, delays, queues, losses = slice(0, 8), slice(8, 18), slice(18, 23), slice(23, 32)
+    yield Finding(
+        "Aurora fills links of 1 to 128 Mbit/s (Aurora fig. 6a)",
+        "near-perfect utilization",
+        f"{listed([100 * u for u in used['aurora'][rates]], '{:.0f}')} %",
+        min(used["aurora"][rates]) > 0.9,
+        "90 % of each",
+    )
+    yield Finding(
+        "… with latency far below TCP's",
+        "far below TCP, comparable to Vivace",
+        f"{listed(wait['aurora'][rates], '{:.0f}')} ms in the queue, CUBIC {listed(wait['cubic'][rates], '{:.0f}')}",
+        all(2 * own < other for own, other in zip(wait["aurora"][rates], wait["cubic"][rates], strict=True)),
+        "half of CUBIC's on each",
+    )
+    yield Finding(
+        "… of 1 to 512 ms (fig. 6b)",
+        "all but 1 ms",
+        f"{listed([100 * u for u in used['aurora'][delays]], '{:.0f}')} %",
+        min(used["aurora"][delays][1:]) > 0.9,
+        "90 % from 2 ms on",
+    )
+    yield Finding(
+        "… with queues of 1 to 10 000 packets (fig. 6c)",
+        "as Vivace, far above CUBIC",
+        f"{listed([100 * u for u in used['aurora'][queues]], '{:.0f}')} %, "
+        f"Vivace {listed([100 * u for u in used['vivace'][queues]], '{:.0f}')}, "
+        f"CUBIC {listed([100 * u for u in used['cubic'][queues]], '{:.0f}')}",
+        min(used["aurora"][queues]) > min(used["cubic"][queues]),
+        "more than CUBIC with the shortest",
+    )
+    yield Finding(
+        "… and near capacity at higher loss than the others (fig. 6d)",
+        "near capacity up to 8 %",
+        f"at 0 to 8 %: {listed([100 * u for u in used['aurora'][losses]], '{:.0f}')} %, "
+        f"Vivace {listed([100 * u for u in used['vivace'][losses]], '{:.0f}')}",
+        used["aurora"][losses][5] > 0.85 and used["aurora"][losses][8] > used["vivace"][losses][8],
+        "85 % at 5 % loss, more than Vivace at 8 %",
+    )
+    used, wait = (means("dynamic-link", schemes, metric, trials) for metric in ("utilization", "queue_delay_ms"))
+    lossy, alternating, redrawn = ({cc: 100 * used[cc][index] for cc in used} for index in range(3))
+    yield Finding(
+        "Aurora holds a link with 1 % loss and 10 packets of buffer (Aurora fig. 2)",
+        "near capacity, CUBIC far below",
+        f"{lossy['aurora']:.0f} %, CUBIC {lossy['cubic']:.0f}",
+        lossy["aurora"] > 85 and lossy["aurora"] > 1.5 * lossy["cubic"],
+        "85 %, and half as much again as CUBIC",
+    )
+    yield Finding(
+        "… follows one that alternates (fig. 3)",
+        "near capacity",
+        f"{alternating['aurora']:.0f} %",
+        alternating["aurora"] > 85,
+        "85 %",
+    )
+    last = {cc: wait[cc][2] for cc in wait}
+    yield Finding(
+        "… and on a link that is redrawn has more than Copa, Vivace and Remy, with less delay than BBR (fig. 7)",
+        "Copa + 4.2 %, latency + 16 %",
+        f"{redrawn['aurora']:.0f} %, {last['aurora']:.0f} ms in the queue; "
+        + ", ".join(f"{cc} {redrawn[cc]:.0f} and {last[cc]:.0f}" for cc in ("copa", "vivace", "remy", "bbr")),
+        all(redrawn["aurora"] > redrawn[cc] for cc in ("copa", "vivace", "remy")) and last["aurora"] < last["bbr"],
+        "all of it",
+    )
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "friendliness": friendliness,
     "convergence": convergence,
     "vivace": vivace,
     "satellite": satellite,
     "cellular": cellular,
+    "aurora": aurora,
 }
 
 

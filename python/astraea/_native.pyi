@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "AuroraPolicy",
     "Batch",
     "Cancel",
     "Environment",
@@ -42,7 +43,7 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str, policies: Mapping[str, Policy | RemyTable] | None = None) -> None:
+def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
 
 @final
@@ -112,6 +113,39 @@ def read_trace(path: str | PathLike[str]) -> NDArray[np.int64]:
     """
 
 @final
+class AuroraPolicy:
+    """A policy of Aurora's: from the features of the last monitor intervals to a change of the rate.
+
+    `layers` are weights (outputs, inputs) and biases (outputs,), with tanh between them and a linear output; `alpha` is
+    the change of the rate by an action of 1, `action_limit` the largest magnitude of an action, `interval` the length of
+    an interval in mean round-trip times of the one before; `metadata` holds further texts for people. ValueError with one
+    line if they make no policy.
+    """
+
+    def __new__(
+        cls,
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        alpha: float = 0.025,
+        action_limit: float = 1.0,
+        interval: float = 0.5,
+        metadata: Mapping[str, str] | None = None,
+    ) -> AuroraPolicy: ...
+    @staticmethod
+    def shipped() -> AuroraPolicy:
+        """The policy of the scheme `aurora`."""
+    @staticmethod
+    def load(path: str | PathLike[str]) -> AuroraPolicy:
+        """Reads a `.aurora` file. ValueError with one line that begins with the path."""
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a `.aurora` file, as a whole or not at all. ValueError with one line that begins with the path."""
+    @property
+    def metadata(self) -> dict[str, str]:
+        """All metadata as the file has it, in the order of the names."""
+    def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Actions (n,) for observations (n, inputs). ValueError for another shape."""
+
+@final
 class RemyTable:
     """A rule table of RemyCC."""
 
@@ -148,7 +182,7 @@ def simulate(
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
-    policies: Mapping[str, Policy | RemyTable] | None = None,
+    policies: Mapping[str, Policy | RemyTable | AuroraPolicy] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 

@@ -30,6 +30,14 @@ ATTEMPTS = 2
 FEATURE = "astraea run --backend kernel"
 """How `astraead doctor` calls what this needs."""
 
+_KINDS: dict[type, str] = {_native.Policy: "policy", _native.RemyTable: "table", _native.AuroraPolicy: "aurora"}
+"""How `astraead trial` calls what a file holds that stands for a scheme."""
+
+_NOT_IN_KERNEL: dict[type, str] = {
+    _native.RemyTable: "a rule table",
+    _native.AuroraPolicy: "a policy of Aurora's",
+}
+
 _INTERRUPTED = 130
 _FLOW = re.compile(r"flows\[(\d+)\]")
 
@@ -55,8 +63,8 @@ class Kernel:
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the kernel cannot do; `where` names the scenario."""
         for flow in trial.flows:
-            if isinstance(flow.scheme.policy, _native.RemyTable):
-                kind = "a rule table does not run in the kernel"
+            if kind := _NOT_IN_KERNEL.get(type(flow.scheme.policy)):
+                kind = f"{kind} does not run in the kernel"
                 raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim or quic")
             if flow.scheme.factory is not None:
                 kind = "a controller written in Python runs in the simulator only"
@@ -64,11 +72,11 @@ class Kernel:
         self._ask(trial, where, "--check")
 
     def config(self, trial: Resolved) -> dict[str, Any]:
-        """What `astraead trial` reads: a policy or rule table in a file is named by its path."""
+        """What `astraead trial` reads: what a file holds that stands for a scheme is named by its path."""
         flows = [dict(flow) for flow in trial.config["flows"]]
         for flow, plan in zip(flows, trial.flows, strict=True):
             if plan.scheme.policy is not None:
-                kind = "table" if isinstance(plan.scheme.policy, _native.RemyTable) else "policy"
+                kind = _KINDS[type(plan.scheme.policy)]
                 flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
         return {**trial.config, "flows": flows}
 

@@ -7,14 +7,14 @@ import importlib.util
 import math
 import sys
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from astraea import _native, models
 from astraea.errors import UserError, nearest, said
 from astraea.eval import kernel
-from astraea.scenario.resolve import SchemeSpec
+from astraea.scenario.resolve import SchemeFile, SchemeSpec
 from astraea.scenario.units import parse_rate, parse_ratio, parse_size, parse_time
 
 SWITCH = "0 or 1"
@@ -22,8 +22,12 @@ SWITCH = "0 or 1"
 
 _WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
 
-TABLE_SUFFIX = ".dna"
-"""How the name of a rule table of RemyCC ends."""
+FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
+    models.SUFFIX: ("a policy", _native.Policy.load),
+    ".dna": ("a rule table", _native.RemyTable.load),
+    ".aurora": ("a policy of Aurora's", _native.AuroraPolicy.load),
+}
+"""Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
 PYTHON_SLOT = "constant-window"
 """The native scheme whose place a controller written in Python takes."""
@@ -61,22 +65,23 @@ def split(texts: Iterable[str]) -> list[str]:
 
 
 def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
-    """The scheme of "name", "name:param=value,param=value", "policy.safetensors", "table.dna" or "file.py:ClassName".
+    """The scheme of a text.
 
-    Files are looked for in `directory`. Raises `UserError` for what does not exist, with the nearest name.
+    That is "name", "name:param=value,param=value", "policy.safetensors", "table.dna", "policy.aurora" or
+    "file.py:ClassName". Files are looked for in `directory`. Raises `UserError` for what does not exist, with the
+    nearest name.
     """
-    if models.SUFFIX in text:
-        return _policy(text, directory)
-    if TABLE_SUFFIX in text:
-        return _table(text, directory)
+    for suffix in FILES:
+        if suffix in text:
+            return _file(text, suffix, directory)
     if ".py" in text.partition("=")[0]:
         return _python(text, directory)
     name, _, settings = text.partition(":")
     if name not in native():
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
-            "(`astraea schemes` lists them; a policy is file.safetensors, a RemyCC's rules are file.dna, "
-            "a controller in Python is file.py:ClassName)"
+            "(`astraea schemes` lists them; a policy is file.safetensors, one of Aurora's file.aurora, a RemyCC's "
+            "rules are file.dna, a controller in Python is file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}
@@ -132,21 +137,14 @@ def _range(param: Mapping[str, Any]) -> str:
     return "on or off" if unit == SWITCH else f"{param['min']:g} to {param['max']:g}{'' if unit == '1' else f' {unit}'}"
 
 
-def _policy(text: str, directory: Path) -> SchemeSpec:
-    file, _, rest = text.partition(models.SUFFIX)
-    path = directory / f"{file}{models.SUFFIX}"
+def _file(text: str, suffix: str, directory: Path) -> SchemeSpec:
+    file, _, rest = text.partition(suffix)
+    path = directory / f"{file}{suffix}"
+    what, load = FILES[suffix]
     if rest:
-        raise UserError(f'{path}: a policy takes no parameters, not "{rest}"')
-    return SchemeSpec(text, str(path), {}, policy=models.read(path))
-
-
-def _table(text: str, directory: Path) -> SchemeSpec:
-    file, _, rest = text.partition(TABLE_SUFFIX)
-    path = directory / f"{file}{TABLE_SUFFIX}"
-    if rest:
-        raise UserError(f'{path}: a rule table takes no parameters, not "{rest}"')
+        raise UserError(f'{path}: {what} takes no parameters, not "{rest}"')
     try:
-        return SchemeSpec(text, str(path), {}, policy=_native.RemyTable.load(path))
+        return SchemeSpec(text, str(path), {}, policy=load(path))
     except ValueError as error:
         raise UserError(str(error)) from None
 

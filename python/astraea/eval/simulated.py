@@ -9,7 +9,7 @@ from typing import Any
 from astraea import _native
 from astraea.controller import Bridge
 from astraea.errors import UserError
-from astraea.scenario.resolve import Resolved
+from astraea.scenario.resolve import Resolved, SchemeFile
 from astraea.scenario.units import MSS, format_time
 
 MAX_SLOTS, MAX_VALUES = 10**7, 10**8
@@ -72,7 +72,7 @@ def _config(trial: Resolved, decide: Mapping[str, str] | None) -> str:
     return json.dumps(config if decide is None else config | {"decide": decide})
 
 
-def _policies(trial: Resolved) -> dict[str, _native.Policy | _native.RemyTable]:
+def _policies(trial: Resolved) -> dict[str, SchemeFile]:
     schemes = (flow.scheme for flow in trial.flows)
     return {scheme.name: scheme.policy for scheme in schemes if scheme.policy is not None}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,20 +28,23 @@ _CLOCK = 2**33
 """Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
 
 
+SchemeFile: TypeAlias = "_native.Policy | _native.RemyTable | _native.AuroraPolicy"
+"""What a file holds that stands for a scheme: a policy, a RemyCC's rules or a policy of Aurora's."""
+
+
 @dataclass(frozen=True)
 class SchemeSpec:
     """A congestion-control scheme with its parameters.
 
     `label` is how results name it, `name` how the simulator does, `params` are in SI units. A scheme written
-    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`: a network's weights
-    or a RemyCC's rules.
+    in Python has a `factory`, which makes one controller per flow, and one from a file a `policy`.
     """
 
     label: str
     name: str
     params: Mapping[str, float] = field(default_factory=dict)
     factory: Callable[[], Any] | None = None
-    policy: _native.Policy | _native.RemyTable | None = None
+    policy: SchemeFile | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,129 @@
+"""Trains Aurora's policy (Jay et al., ICML 2019) as its authors did, with PPO: `pip install stable-baselines3`.
+
+python examples/train_aurora.py mine.aurora --steps 4000000 --seed 1
+astraea run three-flows --cc mine.aurora,aurora,cubic
+
+This is how the shipped policy was made. What one must know of Aurora is in docs/environments.md (SingleFlow) and in
+`crates/policy/src/aurora/sender.rs`.
+"""
+
+# ruff: noqa: ARG002  the interface is that of Stable-Baselines3
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecEnv
+
+import astraea.envs  # noqa: F401  registers the environments
+from astraea._native import AuroraPolicy
+
+REWARD_SCALE = 1e-5
+"""Makes returns numbers of order one. With PCC-RL's 0.001 the gradient of the value, which is clipped together with the
+policy's, leaves little of the latter: one of two trainings ended with a third of its packets lost."""
+
+LINKS = 64
+"""Links at once. With 128 steps on each between two updates that makes the 8192 steps of PCC-RL's `stable_solve.py`."""
+
+
+class Links(VecEnv):
+    """Many links of `astraea/SingleFlow-v0` as Stable-Baselines3 wants them. All episodes have the same length."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.links = gymnasium.make_vec("astraea/SingleFlow-v0", num_envs=LINKS, reward_scale=REWARD_SCALE, **settings)
+        super().__init__(LINKS, self.links.single_observation_space, self.links.single_action_space)
+        self.actions: np.ndarray | None = None
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Takes the seed of the first link; the others have the numbers that follow."""
+        self.links.reset(seed=seed)
+        return [seed] * LINKS
+
+    def reset(self) -> np.ndarray:
+        """New episodes on all links."""
+        observations: np.ndarray = self.links.reset()[0]
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Takes the actions, shape (links, 1)."""
+        self.actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """An interval on each link."""
+        observations, rewards, _, over, _ = self.links.step(self.actions)
+        infos: list[dict[str, Any]] = [{} for _ in range(LINKS)]
+        if over.all():
+            infos = [{"terminal_observation": last, "TimeLimit.truncated": True} for last in observations]
+            observations = self.reset()
+        return observations, rewards, over, infos
+
+    def close(self) -> None:
+        """Ends the environments."""
+        self.links.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute, which all links have in common."""
+        return [getattr(self.links, attr_name, None)] * LINKS
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Links have no attributes to be set."""
+        raise AttributeError(attr_name)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Links have no methods of their own."""
+        raise AttributeError(method_name)
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """They are not."""
+        return [False] * LINKS
+
+
+def train(steps: int, seed: int, **settings: Any) -> PPO:
+    """A learner after so many steps, with the hyper-parameters of PCC-RL's `stable_solve.py`."""
+    torch.set_num_threads(1)
+    learner = PPO(
+        "MlpPolicy",
+        Links(**settings),
+        policy_kwargs={"net_arch": [32, 16], "activation_fn": torch.nn.Tanh},
+        n_steps=8192 // LINKS,
+        batch_size=2048,
+        n_epochs=4,
+        gamma=0.99,
+        gae_lambda=0.95,
+        clip_range=0.2,
+        learning_rate=lambda left: 1e-3 * left,
+        ent_coef=0.01,
+        seed=seed,
+        verbose=1,
+        device="cpu",
+    )
+    return learner.learn(steps, log_interval=20)
+
+
+def policy(learner: PPO, **notes: str) -> AuroraPolicy:
+    """The mean action of a learner's policy."""
+    actor = [*learner.policy.mlp_extractor.policy_net, learner.policy.action_net]
+    layers = [layer for layer in actor if isinstance(layer, torch.nn.Linear)]
+    arrays = [(layer.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in layers]
+    assert isinstance(learner.action_space, gymnasium.spaces.Box)
+    return AuroraPolicy(arrays, action_limit=float(learner.action_space.high[0]), metadata=notes)
+
+
+def main() -> None:
+    """Train and save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", help="where to write the policy, NAME.aurora")
+    parser.add_argument("--steps", type=int, default=4_000_000, help="monitor intervals on all links together")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    learner = train(options.steps, options.seed)
+    command = f"examples/train_aurora.py --steps {options.steps} --seed {options.seed}"
+    policy(learner, recipe=command).save(options.file)
+
+
+if __name__ == "__main__":
+    main()
