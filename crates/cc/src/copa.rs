@@ -35,7 +35,8 @@ use velocity::Velocity;
 ///
 /// Neither source says what follows a retransmission timeout: genericCC has none, but begins a new connection after 2 s
 /// of silence. Here it is slow start from two packets; `RTT_min`, which has its own expiry, stays. A window that the
-/// application did not use is not enlarged, and after idleness it is kept, since it is paced.
+/// application did not use is not enlarged, nor does 1/delta grow in such a round trip, and after idleness the window is
+/// kept, since it is paced.
 #[derive(Clone, Debug)]
 pub struct Copa {
     mss: f64,
@@ -91,12 +92,11 @@ impl Copa {
         }
     }
 
-    fn steer(&mut self, ack: &Ack) {
+    fn steer(&mut self, ack: &Ack, used: bool) {
         let packets = ack.acked as f64 / self.mss;
         let target = self.target();
-        let unused = ack.rate.app_limited && !ack.cwnd_limited;
         if self.slow_start {
-            if !unused {
+            if used {
                 self.window += packets;
             }
             self.slow_start = self.window < target;
@@ -106,7 +106,7 @@ impl Copa {
         let direction = if below { packets } else { -packets };
         let limit = self.delta() * self.window;
         let velocity = self.velocity.update(ack.now, self.delays.latest(), direction, limit);
-        if !(below && unused) {
+        if used || !below {
             self.window = (self.window + velocity * direction / limit).max(Self::MIN_WINDOW);
         }
     }
@@ -120,11 +120,12 @@ impl Controller for Copa {
         if self.delays.standing().is_none() {
             return;
         }
-        self.competition.on_ack(ack.now, &self.delays);
+        let used = ack.cwnd_limited || !ack.rate.app_limited;
+        self.competition.on_ack(ack.now, &self.delays, used);
         if self.probing > 0 {
             self.probing = self.probing.saturating_sub(ack.acked);
         } else {
-            self.steer(ack);
+            self.steer(ack, used);
         }
         if self.losses.on_ack(ack.now, ack.acked as f64 / self.mss, self.delays.latest()) {
             self.window = (Self::HEAVY_LOSS_FACTOR * self.window).max(Self::MIN_WINDOW);
@@ -204,6 +205,11 @@ mod tests {
         }
 
         fn acks(&mut self, packets: u32, rtt: Nanos) {
+            self.acks_of(packets, rtt, true);
+        }
+
+        /// `used`: the window, not the application, holds the sender back.
+        fn acks_of(&mut self, packets: u32, rtt: Nanos, used: bool) {
             for _ in 0..packets {
                 self.now += MS;
                 let ack = Ack {
@@ -211,9 +217,9 @@ mod tests {
                     acked: 1000,
                     sent_at: self.now - rtt,
                     rtt: Some(rtt),
-                    rate: RateSample::default(),
+                    rate: RateSample { app_limited: !used, ..RateSample::default() },
                     in_flight: 0,
-                    cwnd_limited: true,
+                    cwnd_limited: used,
                     in_recovery: false,
                     hole_open: false,
                     stamped: None,
@@ -300,24 +306,27 @@ mod tests {
     }
 
     #[test]
+    fn delta_stands_still_while_the_window_is_not_used() {
+        let mut path = Path::after_slow_start();
+        path.acks(2000, 200 * MS);
+        assert!(path.copa.competitive());
+        // The first may end a round trip in which the window was used.
+        path.acks_of(201, 200 * MS, false);
+        let delta = path.copa.delta();
+        path.acks_of(6000, 200 * MS, false);
+        assert_eq!(path.copa.delta(), delta, "thirty round trips");
+        // Used again, the window grows by at most one packet for each acknowledged, and 1/delta by one in a round trip.
+        let window = path.copa.window;
+        path.acks(201, 200 * MS);
+        assert!(path.copa.window <= window + 201.0, "{} after {window}", path.copa.window);
+        assert!((1.0 / path.copa.delta() - (1.0 / delta + 1.0)).abs() < 1e-9);
+    }
+
+    #[test]
     fn an_unused_window_does_not_grow() {
         let mut path = Path::new();
         path.acks(19, 100 * MS);
-        let unused = RateSample { app_limited: true, ..RateSample::default() };
-        let ack = Ack {
-            now: path.now,
-            acked: 1000,
-            sent_at: 0,
-            rtt: Some(100 * MS),
-            rate: unused,
-            in_flight: 0,
-            cwnd_limited: false,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        };
-        path.copa.on_ack(&ack, &Rtt::default());
+        path.acks_of(1, 100 * MS, false);
         assert_eq!(path.copa.cwnd(), 10_000);
         path.copa.on_timeout(path.now, 0);
         assert_eq!(path.copa.cwnd(), 2000);
