@@ -224,7 +224,9 @@ fn visit(link: &Link, params: &[(&str, f64)]) -> Visit {
     let flows = [json!({"start_ns": 0, "path": [0]}), json!({"start_ns": arrival, "stop_ns": departure, "path": [0]})];
     let cubic = || build("cubic", &[], MSS).expect("a scheme");
     let mut simulation = link.simulation(60, &flows, |flow| if flow == 0 { copa(params) } else { cubic() });
-    let step = link.rtt_ms * MILLISECOND / 4;
+    // A change of the mode is seen late by a sixteenth of a round trip at most.
+    let rtt = link.rtt_ms * MILLISECOND;
+    let step = rtt / 16;
     let mut part = |from: Nanos, to: Nanos, mode: bool| {
         let (mut now, mut competitive, mut first) = (from, 0, None);
         while now < to {
@@ -232,7 +234,7 @@ fn visit(link: &Link, params: &[(&str, f64)]) -> Visit {
             simulation.run_until(now);
             let is = state(&simulation, 0).competitive();
             competitive += u32::from(is);
-            first = first.or((is == mode).then_some((now - from) as f64 / (4 * step) as f64));
+            first = first.or((is == mode).then_some((now - from) as f64 / rtt as f64));
         }
         let part = f64::from(competitive) * step as f64 / (to - from) as f64;
         let delivered = [0, 1].map(|flow| simulation.flows()[flow].delivered_bytes() as f64);

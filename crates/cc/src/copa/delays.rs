@@ -1,13 +1,13 @@
 //! What Copa knows of the path: round-trip times over windows of different length.
 
-use crate::{Nanos, SECOND, SlidingExtremum, WindowedExtremum};
+use crate::{Nanos, SECOND, SlidingExtremum};
 
 /// Windowed extrema of the round-trip time.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     smoothed: Nanos,
     latest: Nanos,
-    min: WindowedExtremum<Nanos>,
+    min: SlidingExtremum<Nanos>,
     standing: SlidingExtremum<Nanos>,
     recent_min: SlidingExtremum<Nanos>,
     recent_max: SlidingExtremum<Nanos>,
@@ -18,7 +18,7 @@ impl Default for Delays {
         Self {
             smoothed: 0,
             latest: 0,
-            min: WindowedExtremum::min(Self::MIN_WINDOW),
+            min: SlidingExtremum::min(),
             standing: SlidingExtremum::min(),
             recent_min: SlidingExtremum::min(),
             recent_max: SlidingExtremum::max(),
@@ -37,8 +37,7 @@ impl Delays {
         // Gain 1/16 (genericCC); TCP's is 1/8.
         self.smoothed = if self.standing.get().is_none() { sample } else { (15 * self.smoothed + sample) / 16 };
         let window = self.min.get().map_or(0, |min| min.saturating_mul(Self::MIN_WINDOW_ROUNDS));
-        self.min.set_window(window.max(Self::MIN_WINDOW));
-        self.min.update(now, sample);
+        self.min.update(now, sample, window.max(Self::MIN_WINDOW));
         // Half a round trip hides jitter of the acknowledgements and still follows the queue (§2.1).
         self.standing.update(now, sample, self.smoothed / 2);
         self.recent_min.update(now, sample, 4 * self.smoothed);
@@ -126,6 +125,21 @@ mod tests {
             assert_eq!(delays.queueing(), 50 * MS);
         }
         delays.update(10 * SECOND + 1, 150 * MS);
+        assert_eq!(delays.queueing(), 0);
+    }
+
+    #[test]
+    fn the_second_smallest_takes_over_though_it_was_never_the_smallest() {
+        let mut delays = Delays::default();
+        delays.update(0, 100 * MS);
+        delays.update(2 * SECOND, 101 * MS);
+        for tenth in 21..=100 {
+            delays.update(tenth * 100 * MS, 150 * MS);
+        }
+        assert_eq!(delays.queueing(), 50 * MS);
+        delays.update(10 * SECOND + 1, 150 * MS);
+        assert_eq!(delays.queueing(), 49 * MS);
+        delays.update(12 * SECOND + 1, 150 * MS);
         assert_eq!(delays.queueing(), 0);
     }
 }
