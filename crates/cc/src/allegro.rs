@@ -1,7 +1,6 @@
 //! PCC Allegro (Dong, Li, Zarchy, Godfrey and Schapira, NSDI 2015), as in PCC-Uspace.
 
-use crate::pcc::Outcome;
-use crate::pcc::{Direction, Measured, PAIRS, PROBE, Pair, Pcc, PccPhase, Rule, Step, controller};
+use crate::pcc::{Direction, Measured, Outcome, PAIRS, PROBE, Pair, Pcc, PccPhase, Rule, Step, controller};
 use crate::{Ack, Congestion, Controller, LostPacket, Nanos, Rtt};
 
 /// Loss rate that is tolerated (`kLossTolerance`).
@@ -14,8 +13,7 @@ const LOSS_SLOPE: f64 = 1000.0;
 const RTT_SLOPE: f64 = 200.0;
 
 /// Deviation of that ratio from 1 that is ignored (`max_rtt_fluctuation_tolerance_ratio_in_decision_made`); in the
-/// start
-/// any is (100).
+/// start any is (100).
 const RTT_TOLERANCE: f64 = 1.0;
 
 /// First step in the direction that the trials have shown, and by how much each further one is larger
@@ -30,8 +28,7 @@ const MAX_STEP: f64 = 0.1;
 /// until the utility falls.
 ///
 /// Pinned variant: PCC-Uspace master, utility "Allegro". With T and x the acknowledged and the lost rate, L the loss
-/// rate
-/// and r the ratio of smoothed round-trip times before and after, the utility is
+/// rate and r the ratio of smoothed round-trip times before and after, the utility is
 ///
 /// U = T S(1000, L − 0.05) S(200, 1 − r) − x, where S(a, y) = 1 − 1/(1 + exp(−a y)) falls from 1 to 0 around y = 0.
 ///
@@ -42,10 +39,12 @@ const MAX_STEP: f64 = 0.1;
 /// * Start: doubles the rate while the utility grows, then halves it.
 /// * While a result is on its way: half the rate (start), 5 % less (trials), the rate before the last step (steps
 ///   upwards) or the present one (downwards).
-/// * No window, no reaction to a loss as such, to marks or to a timeout.
+/// * No reaction to a loss as such, to marks or to a timeout.
 ///
-/// The source has no smallest rate; here it is two packets per smoothed round-trip time, and a sender there starts
-/// anew.
+/// The source has no smallest rate; here it is two packets per smoothed round-trip time, and trials there that do not
+/// lead upwards start the sender anew. Nor has it a window; here that is four times the product of rate and smoothed
+/// round-trip time, at least eight packets, and ten before the first sample. It takes effect when acknowledgements stay
+/// away.
 #[derive(Clone, Debug)]
 pub struct Allegro {
     pcc: Pcc<Steps>,
@@ -53,8 +52,7 @@ pub struct Allegro {
 
 impl Allegro {
     /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the
-    /// order
-    /// of trials.
+    /// order of trials.
     pub fn new(seed: u64, mss: u32) -> Self {
         Self { pcc: Pcc::new(Steps::default(), seed, mss) }
     }
@@ -77,7 +75,6 @@ controller!(Allegro);
 struct Steps {
     /// Steps since the trials.
     count: u32,
-    utility: f64,
 }
 
 impl Steps {
@@ -105,17 +102,16 @@ impl Rule for Steps {
         pairs.iter().all(|pair| pair.direction() == direction).then_some(direction)
     }
 
-    fn first_step(&mut self, rate: f64, direction: Direction, pairs: &[Pair; PAIRS]) -> Step {
-        (self.count, self.utility) = (1, pairs[PAIRS - 1].better().utility);
+    fn first_step(&mut self, rate: f64, direction: Direction, _pairs: &[Pair; PAIRS]) -> Step {
+        self.count = 1;
         Step::On(rate * (1.0 + direction.sign() * PROBE) * (1.0 + direction.sign() * self.size()))
     }
 
-    fn next_step(&mut self, rate: f64, direction: Direction, outcome: Outcome) -> Step {
-        if outcome.utility <= self.utility {
+    fn next_step(&mut self, rate: f64, direction: Direction, latest: Outcome, outcome: Outcome) -> Step {
+        if outcome.utility <= latest.utility {
             return Step::Back(rate / (1.0 + direction.sign() * self.size()));
         }
         self.count += 1;
-        self.utility = outcome.utility;
         Step::On(rate * (1.0 + direction.sign() * self.size()))
     }
 
@@ -172,10 +168,11 @@ mod tests {
         let up = [pair(true, true), pair(true, false), pair(true, true)];
         assert_eq!(steps.first_step(100.0, Direction::Up, &up), Step::On(100.0 * 1.05 * 1.02));
         for (number, size) in [0.04, 0.06, 0.08, 0.1, 0.1].into_iter().enumerate() {
-            let outcome = Outcome { rate: 100.0, utility: 3.0 + number as f64 };
-            assert_eq!(steps.next_step(100.0, Direction::Up, outcome), Step::On(100.0 * (1.0 + size)));
+            let latest = Outcome { rate: 100.0, utility: 2.0 + number as f64 };
+            let outcome = Outcome { rate: 100.0, utility: latest.utility + 1.0 };
+            assert_eq!(steps.next_step(100.0, Direction::Up, latest, outcome), Step::On(100.0 * (1.0 + size)));
         }
         let outcome = Outcome { rate: 110.0, utility: 7.0 };
-        assert_eq!(steps.next_step(110.0, Direction::Up, outcome), Step::Back(110.0 / 1.1));
+        assert_eq!(steps.next_step(110.0, Direction::Up, outcome, outcome), Step::Back(110.0 / 1.1));
     }
 }

@@ -13,8 +13,7 @@ const MEGABIT: f64 = 1_048_576.0;
 const AMPLIFY: f64 = 1.2;
 
 /// Largest step relative to the rate (`kInitialMaxStepSize`), and by how much more each step that would have been
-/// larger
-/// raises that bound (`kIncrementalStepSize`).
+/// larger raises that bound (`kIncrementalStepSize`).
 const MAX_STEP: f64 = 0.05;
 
 /// Smallest step and smallest rate in bit/s (`kMinRateChange`, `kMinSendingRate`).
@@ -41,8 +40,7 @@ impl Default for VivaceConfig {
 /// PCC Vivace: follows the gradient of a utility that it measures in trials 5 % above and below its rate.
 ///
 /// Pinned variant: PCC-Uspace master, utility "Vivace": with the sending rate r in Mbit/s, the loss rate L and the
-/// slope
-/// of the round-trip time over an interval,
+/// slope of the round-trip time over an interval,
 ///
 /// U = r^0.9 − 900 r max(dRTT/dt, 0) − 11.35 r L.
 ///
@@ -52,14 +50,15 @@ impl Default for VivaceConfig {
 ///   most 5 % of the rate, and 5 % more after each step that was cut; at least 0.5 Mbit/s. It goes on while the utility
 ///   says that the direction is right, and takes one step back when it does not.
 /// * Slopes below the noise count as none: that is if the standard deviation of the samples relative to their mean is
-///   not
-///   below the slope, unless their mean drifts over six intervals by more than usual. (The source measures deviations
-///   from a line whose slope it takes in another unit, which is the deviation from the mean in effect.)
+///   not below the slope, unless their mean drifts over six intervals by more than usual. (The source measures
+///   deviations from a line whose slope it takes in another unit, which is the deviation from the mean in effect.)
 /// * Start: doubles the rate while the utility grows, then halves it; slopes of less than 1 ms over the interval count
-///   as
-///   none.
-/// * No window, no reaction to a loss as such, to marks or to a timeout. At the smallest rate of 0.5 Mbit/s it starts
-///   anew.
+///   as none.
+/// * No reaction to a loss as such, to marks or to a timeout. Trials at the smallest rate of 0.5 Mbit/s that show no
+///   direction start it anew; what it then has to exceed is the last utility that paid, as in the source. (There the
+///   halved rate at the end of a start may be smaller than that.)
+/// * Window: the source has none, the rate decides. Here it is four times the product of rate and smoothed round-trip
+///   time, at least eight packets, and ten before the first sample. It takes effect when acknowledgements stay away.
 #[derive(Clone, Debug)]
 pub struct Vivace {
     pcc: Pcc<Gradient>,
@@ -67,10 +66,9 @@ pub struct Vivace {
 
 impl Vivace {
     /// A connection that begins, with segments of `mss` payload bytes (at least 1). `seed` and the time decide the
-    /// order
-    /// of trials.
+    /// order of trials.
     pub fn new(config: VivaceConfig, seed: u64, mss: u32) -> Self {
-        let rule = Gradient { config, trend: Trend::default(), last: Outcome::default(), count: 0, allowance: 0 };
+        let rule = Gradient { config, trend: Trend::default(), count: 0, allowance: 0 };
         Self { pcc: Pcc::new(rule, seed, mss) }
     }
 
@@ -92,8 +90,6 @@ controller!(Vivace);
 struct Gradient {
     config: VivaceConfig,
     trend: Trend,
-    /// The outcome before.
-    last: Outcome,
     /// Steps in one direction.
     count: u32,
     /// Steps in a row that were cut.
@@ -147,15 +143,14 @@ impl Rule for Gradient {
         let mut utility = 0.0;
         for pair in pairs.iter().filter(|pair| pair.direction() == direction) {
             utility += pair.gain() / PAIRS as f64;
-            self.last = pair.better();
         }
         let rates = (pairs[0].0.rate - pairs[0].1.rate).abs();
         let step = self.step(rate, utility, rates, 1.0);
         self.on(rate + direction.sign() * step)
     }
 
-    fn next_step(&mut self, rate: f64, direction: Direction, outcome: Outcome) -> Step {
-        let (utility, rates) = (outcome.utility - self.last.utility, outcome.rate - self.last.rate);
+    fn next_step(&mut self, rate: f64, direction: Direction, latest: Outcome, outcome: Outcome) -> Step {
+        let (utility, rates) = (outcome.utility - latest.utility, outcome.rate - latest.rate);
         let right = utility != 0.0 && rates != 0.0 && (utility > 0.0) == (rates * direction.sign() > 0.0);
         if !right {
             self.count = 1;
@@ -165,7 +160,6 @@ impl Rule for Gradient {
         self.count += 1;
         let amplification = libm::pow(f64::from(self.count.div_ceil(2)), AMPLIFY);
         let step = self.step(rate, utility.abs(), rates.abs(), amplification);
-        self.last = outcome;
         self.on(rate + direction.sign() * step)
     }
 
@@ -184,7 +178,7 @@ mod tests {
 
     fn rule(factor: f64) -> Gradient {
         let config = VivaceConfig { factor, ..VivaceConfig::default() };
-        Gradient { config, trend: Trend::default(), last: Outcome::default(), count: 0, allowance: 0 }
+        Gradient { config, trend: Trend::default(), count: 0, allowance: 0 }
     }
 
     fn utility(sent: f64, loss: f64, gradient: f64) -> f64 {
@@ -248,22 +242,25 @@ mod tests {
     #[test]
     fn steps_are_amplified_and_one_is_taken_back() {
         let mut rule = rule(1.0);
-        rule.last = Outcome { rate: 1e7, utility: 7.0 };
+        let mut latest = Outcome { rate: 1e7, utility: 7.0 };
         rule.count = 1;
         // One unit for one megabit: 1.0995 Mbit/s in the second step, 2^1.2 times in the third, which is cut to 10 %.
         let outcome = Outcome { rate: 1.1e7, utility: 8.0 };
         rule.allowance = 10;
-        let Step::On(rate) = rule.next_step(1.1e7, Direction::Up, outcome) else { panic!() };
+        let Step::On(rate) = rule.next_step(1.1e7, Direction::Up, latest, outcome) else { panic!() };
         near(rate, 1.1e7 + MEGABIT * MEGABIT / 1e6);
+        latest = outcome;
         let outcome = Outcome { rate, utility: 9.0 };
         let amplified = MEGABIT * MEGABIT / (rate - 1.1e7) * libm::pow(2.0, 1.2);
-        assert_eq!(rule.next_step(rate, Direction::Up, outcome), Step::On(rate + amplified));
+        assert_eq!(rule.next_step(rate, Direction::Up, latest, outcome), Step::On(rate + amplified));
+        latest = outcome;
         // Less utility at more: back by the plain step, at least half a megabit.
         let outcome = Outcome { rate: 1.5e7, utility: 8.9 };
-        assert_eq!(rule.next_step(1.5e7, Direction::Up, outcome), Step::Back(1.45e7));
+        assert_eq!(rule.next_step(1.5e7, Direction::Up, latest, outcome), Step::Back(1.45e7));
         // Downwards, less utility at less is wrong as well.
         let outcome = Outcome { rate: 0.9e7, utility: 8.0 };
-        assert!(matches!(rule.next_step(0.9e7, Direction::Down, outcome), Step::Back(rate) if rate > 0.9e7));
-        assert_eq!(rule.next_step(0.6e6, Direction::Down, Outcome { rate: 0.6e6, utility: 20.0 }), Step::Floor);
+        assert!(matches!(rule.next_step(0.9e7, Direction::Down, latest, outcome), Step::Back(rate) if rate > 0.9e7));
+        let outcome = Outcome { rate: 0.6e6, utility: 20.0 };
+        assert_eq!(rule.next_step(0.6e6, Direction::Down, latest, outcome), Step::Floor);
     }
 }

@@ -114,8 +114,8 @@ pub(crate) trait Rule: Clone + Debug {
     /// The rate after trials around `rate`.
     fn first_step(&mut self, rate: f64, direction: Direction, pairs: &[Pair; PAIRS]) -> Step;
 
-    /// The rate after one more interval in that direction; `rate` is the present one.
-    fn next_step(&mut self, rate: f64, direction: Direction, outcome: Outcome) -> Step;
+    /// The rate after one more interval in that direction; `rate` is the present one, and `latest` the outcome before.
+    fn next_step(&mut self, rate: f64, direction: Direction, latest: Outcome, outcome: Outcome) -> Step;
 
     /// The rate while the results of an interval are on their way.
     fn waiting_rate(&self, phase: PccPhase, rate: f64, direction: Direction) -> f64;
@@ -134,10 +134,9 @@ pub(crate) struct Pcc<R> {
     /// Central rate in bit/s.
     rate: f64,
     direction: Direction,
-    /// Best utility so far while starting.
-    best: f64,
-    /// Rounds of trials without a decision.
-    undecided: u32,
+    /// The outcome that the next one is compared with: the last that paid, while starting, in the trials or since. As in the
+    /// source it is kept when the sender starts anew.
+    latest: Outcome,
     /// Intervals of which the results count, in order.
     intervals: [Interval; 2 * PAIRS],
     started: usize,
@@ -161,8 +160,7 @@ impl<R: Rule> Pcc<R> {
             phase: PccPhase::Starting,
             rate: u64::from(INITIAL_WINDOW) as f64 * mss as f64 * 8e9 / INITIAL_RTT as f64,
             direction: Direction::Up,
-            best: 0.0,
-            undecided: 0,
+            latest: Outcome::default(),
             intervals: [Interval::default(); 2 * PAIRS],
             started: 0,
             waiting: false,
@@ -263,17 +261,20 @@ impl<R: Rule> Pcc<R> {
             *outcome = Outcome { rate: interval.rate(), utility: self.rule.utility(&interval.measured(self.mss)) };
         }
         match self.phase {
-            PccPhase::Starting if outcomes[0].utility > self.best => {
-                self.best = outcomes[0].utility;
+            PccPhase::Starting if outcomes[0].utility > self.latest.utility => {
+                self.latest = outcomes[0];
                 self.set_rate(2.0 * self.rate);
             }
             PccPhase::Starting => {
                 self.set_rate(0.5 * self.rate);
-                self.probe();
+                self.phase = PccPhase::Probing;
             }
             PccPhase::Probing => self.decide(&outcomes, started),
             PccPhase::Moving => {
-                let step = self.rule.next_step(self.rate, self.direction, outcomes[0]);
+                let step = self.rule.next_step(self.rate, self.direction, self.latest, outcomes[0]);
+                if !matches!(step, Step::Back(_)) {
+                    self.latest = outcomes[0];
+                }
                 self.take(step);
             }
         }
@@ -286,19 +287,17 @@ impl<R: Rule> Pcc<R> {
         }
         // An application that sends little may leave some trials out.
         let direction = if started == 2 * PAIRS { R::agree(&pairs) } else { None };
-        let undecided = self.undecided;
         if let Some(direction) = direction {
             self.direction = direction;
+            let last = pairs.iter().rfind(|pair| pair.direction() == direction);
+            self.latest = last.map_or(self.latest, Pair::better);
             let step = self.rule.first_step(self.rate, direction, &pairs);
             self.take(step);
-        } else {
-            self.undecided += 1;
         }
-        // At the floor there is nothing below to try.
-        if (undecided > 0 || self.phase == PccPhase::Moving) && self.rate <= self.floor() {
+        // At the floor there is nothing below to try. Who has just decided to go there tries around it first.
+        let tries = direction.is_some() && self.phase == PccPhase::Probing;
+        if !tries && self.rate <= self.floor() {
             self.phase = PccPhase::Starting;
-            self.best = 0.0;
-            self.undecided = 0;
         }
     }
 
@@ -310,18 +309,13 @@ impl<R: Rule> Pcc<R> {
             }
             Step::Back(rate) => {
                 self.set_rate(rate);
-                self.probe();
+                self.phase = PccPhase::Probing;
             }
             Step::Floor => {
                 self.set_rate(0.0);
-                self.probe();
+                self.phase = PccPhase::Probing;
             }
         }
-    }
-
-    fn probe(&mut self) {
-        self.phase = PccPhase::Probing;
-        self.undecided = 0;
     }
 
     fn floor(&self) -> f64 {
@@ -393,3 +387,83 @@ macro_rules! controller {
     };
 }
 pub(crate) use controller;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOR: f64 = 1e6;
+
+    /// Trials that all agree are followed by this step.
+    #[derive(Clone, Debug)]
+    struct Scripted(Step);
+
+    impl Rule for Scripted {
+        fn utility(&mut self, _measured: &Measured) -> f64 {
+            0.0
+        }
+
+        fn agree(pairs: &[Pair; PAIRS]) -> Option<Direction> {
+            let direction = pairs[0].direction();
+            pairs.iter().all(|pair| pair.direction() == direction).then_some(direction)
+        }
+
+        fn first_step(&mut self, _rate: f64, _direction: Direction, _pairs: &[Pair; PAIRS]) -> Step {
+            self.0
+        }
+
+        fn next_step(&mut self, _rate: f64, _direction: Direction, _latest: Outcome, _outcome: Outcome) -> Step {
+            self.0
+        }
+
+        fn waiting_rate(&self, _phase: PccPhase, rate: f64, _direction: Direction) -> f64 {
+            rate
+        }
+
+        fn floor(&self, _two_packets: f64) -> f64 {
+            FLOOR
+        }
+    }
+
+    /// A sender that tries rates around `rate`, and what it does once they agree.
+    fn probing(rate: f64, step: Step) -> Pcc<Scripted> {
+        let mut pcc = Pcc::new(Scripted(step), 1, 1000);
+        pcc.rate = rate;
+        pcc.phase = PccPhase::Probing;
+        pcc.latest = Outcome { rate, utility: 5.0 };
+        pcc
+    }
+
+    /// Trials of which the higher rate was the better one in so many pairs.
+    fn trials(up: usize) -> [Outcome; 2 * PAIRS] {
+        std::array::from_fn(|index| match (index % 2, index / 2 < up) {
+            (0, _) => Outcome { rate: 0.95, utility: 2.0 },
+            (_, true) => Outcome { rate: 1.05, utility: 3.0 },
+            (_, false) => Outcome { rate: 1.05, utility: 1.0 },
+        })
+    }
+
+    #[test]
+    fn a_round_without_a_decision_at_the_floor_starts_anew() {
+        let mut pcc = probing(FLOOR, Step::On(FLOOR));
+        pcc.decide(&trials(1), 2 * PAIRS);
+        assert_eq!((pcc.phase(), pcc.rate(), pcc.latest.utility), (PccPhase::Starting, FLOOR, 5.0));
+        let mut pcc = probing(FLOOR, Step::On(FLOOR));
+        pcc.decide(&trials(3), 2 * PAIRS - 1);
+        assert_eq!(pcc.phase(), PccPhase::Starting, "a trial was left out");
+        let mut pcc = probing(1.1 * FLOOR, Step::On(FLOOR));
+        pcc.decide(&trials(1), 2 * PAIRS);
+        assert_eq!(pcc.phase(), PccPhase::Probing, "there is something below to try");
+    }
+
+    #[test]
+    fn a_decision_for_the_floor_is_followed_by_trials_around_it() {
+        let mut pcc = probing(1.1 * FLOOR, Step::Floor);
+        pcc.decide(&trials(1), 2 * PAIRS);
+        pcc.decide(&trials(0), 2 * PAIRS);
+        assert_eq!((pcc.phase(), pcc.rate(), pcc.latest.utility), (PccPhase::Probing, FLOOR, 2.0));
+        let mut pcc = probing(1.1 * FLOOR, Step::On(FLOOR));
+        pcc.decide(&trials(0), 2 * PAIRS);
+        assert_eq!(pcc.phase(), PccPhase::Starting, "it has arrived there exactly");
+    }
+}

@@ -34,9 +34,8 @@ impl Reliability {
             false
         } else if self.burst {
             // A burst ends with a sample no larger than the average after which the queue does not shrink. (The source:
-            // with
-            // a smaller one after which it grows, which never comes where delays are exact and a window begins with a
-            // gap.)
+            // with a smaller one after which it grows, which never comes where delays are exact and a window begins
+            // with a gap.)
             self.burst = next.rtt < pending.rtt || pending.rtt > pending.smoothed;
             false
         } else {
