@@ -3,8 +3,7 @@
 use crate::{Ack, Nanos};
 
 /// BBR declares the connection application-limited while it is in `PROBE_RTT`. The transport does not know, so the
-/// packets
-/// concerned are recognised by the time at which they were sent.
+/// packets concerned are recognised by the time at which they were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeldBack {
     /// Packets sent from `from` and before `to` were held back.

@@ -61,8 +61,7 @@ pub struct Scheme {
     /// What a legend or table shows.
     pub title: &'static str,
     /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an
-    /// estimate
-    /// of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"table"` (rules that a
+    /// estimate of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"table"` (rules that a
     /// program wrote), `"learned"` (a policy's answers) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.

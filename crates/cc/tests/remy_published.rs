@@ -1,6 +1,5 @@
 //! The published tables of `tcpexmachina/remy`, `tests/*.dna`, if `ASTRAEA_REMY_TABLES` names a directory that has
-//! them. They
-//! are not part of this project, since their licence is not.
+//! them. They are not part of this project, since their licence is not.
 
 use std::path::PathBuf;
 

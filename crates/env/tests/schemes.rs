@@ -1,8 +1,6 @@
 //! What every scheme is held to, whatever its idea: it keeps sending, within bounds, fills a link that it has to
-//! itself, comes
-//! back after an outage, lets newcomers in, and shares with its like where it promises to. One table for all of them; a
-//! new
-//! scheme needs a row.
+//! itself, comes back after an outage, lets newcomers in, and shares with its like where it promises to. One table for
+//! all of them; a new scheme needs a row.
 
 use astraea_cc::{AnyController, Controller, MILLISECOND, MSS, SECOND};
 use astraea_policy::schemes;
@@ -130,10 +128,8 @@ fn a_newcomer_gets_its_part() {
 }
 
 /// Ten seconds after an outage of five it is as before: by then the retransmission timer, which has been doubled four
-/// times, has
-/// expired once more. Its window stays within bounds throughout, and so does its pacing rate: at most 20 times the
-/// link, which
-/// is what BBR's guess of a round trip of 1 ms comes to before it has a sample.
+/// times, has expired once more. Its window stays within bounds throughout, and so does its pacing rate: at most 20
+/// times the link, which is what BBR's guess of a round trip of 1 ms comes to before it has a sample.
 #[test]
 fn it_recovers_from_an_outage_within_bounds() {
     for Row { name, alone, window, .. } in &ROWS {

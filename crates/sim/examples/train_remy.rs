@@ -36,8 +36,8 @@ const MEMORIES: usize = 2000;
 const STEPS: [f64; 3] = [1.0, 0.002, 0.05];
 
 /// The first rules: ratio of round-trip times up to which one holds, packets added and part of the window kept. Growth
-/// without
-/// a queue, a window that falls with the queue otherwise: flows of the same path see the same queue, and end up alike.
+/// without a queue, a window that falls with the queue otherwise: flows of the same path see the same queue, and end up
+/// alike.
 const FIRST: [(f64, i32, f64); 4] = [(1.05, 1, 1.0), (1.2, 1, 0.99), (1.5, 1, 0.98), (163_840.0, 1, 0.95)];
 
 /// The first gap between packets in ms: shorter than any link of the range allows.
@@ -86,10 +86,8 @@ impl Controller for Observed {
 }
 
 /// The range of networks: 10 to 200 Mbit/s and 10 to 150 ms, both evenly in logarithms; a drop-tail buffer of 1 to 3
-/// products;
-/// 1 to 4 senders, half of the networks with senders that are on and off for 5 s each, the others with ones that arrive
-/// 2 s
-/// apart and stay.
+/// products; 1 to 4 senders, half of the networks with senders that are on and off for 5 s each, the others with ones
+/// that arrive 2 s apart and stay.
 fn network(number: u64, seed: u64) -> (Config, f64, f64) {
     let mut random = SplitMix64::new(seed ^ (number << 32));
     let mut draw = |low: f64, high: f64| {
@@ -121,8 +119,7 @@ fn network(number: u64, seed: u64) -> (Config, f64, f64) {
 }
 
 /// Remy's objective with delta 1: the mean over senders of log2 (throughput over fair share) less log2 (round-trip time
-/// over
-/// that of the path).
+/// over that of the path).
 fn objective(table: &Arc<RemyTable>, number: u64, seed: u64, usage: Option<&Arc<Mutex<Usage>>>) -> f64 {
     let (config, share, rtt) = network(number, seed);
     let mut simulation = Simulation::new(&config, number, |flow| {

@@ -1,6 +1,5 @@
 //! BBR version 3 on a link of 100 Mbit/s with a round trip of 30 ms: its cycle, what random loss costs, and whether it
-//! lets
-//! CUBIC live. Tolerances are stated where they are used.
+//! lets CUBIC live. Tolerances are stated where they are used.
 
 use astraea_cc::{AnyController, Bbr3, Bbr3State, MILLISECOND, MSS, Nanos, SECOND, build};
 use astraea_sim::{Config, Simulation};
@@ -60,8 +59,7 @@ fn stays(simulation: &mut Simulation<AnyController>, state: Bbr3State, ms: u64) 
 }
 
 /// A probe for bandwidth every 2 to 3 s, or 62 to 63 round trips, which is less here: 1.9 s. `ProbeRTT` every 5 s, for
-/// 200 ms
-/// and a round trip, which costs the 2 % of the link that the draft names.
+/// 200 ms and a round trip, which costs the 2 % of the link that the draft names.
 #[test]
 fn one_flow_goes_through_the_cycle() {
     let mut simulation = link(1.0, &json!("none"), &["bbr3"]);
@@ -80,8 +78,7 @@ fn one_flow_goes_through_the_cycle() {
 
 /// At 1 % of random loss each round between probes delivers 1 % less than the one before, and the next probe finds the
 /// whole link again: 0.99^62 = 0.54 at the end of it, as the draft works out, and three quarters on average. Above 2 %
-/// each
-/// probe is one that loses too much, and the flow falls behind version 1, which ignores it.
+/// each probe is one that loses too much, and the flow falls behind version 1, which ignores it.
 #[test]
 fn two_percent_of_loss_are_tolerated() {
     let used = |scheme: &str, loss: f64| shares(&mut link(2.0, &json!({"bernoulli": loss}), &[scheme]), 10, 60)[0];
@@ -109,8 +106,7 @@ fn cruise_leaves_headroom() {
 }
 
 /// Where version 1 takes most of the link from CUBIC, in a buffer of at most one product, version 3 leaves it several
-/// times
-/// as much.
+/// times as much.
 #[test]
 fn beside_cubic_it_takes_less_than_version_1() {
     for buffer in [0.3, 1.0] {

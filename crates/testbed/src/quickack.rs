@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 
-/// `RTAX_QUICKACK` and `RTAX_CC_ALGO`'s neighbours are not in libc: linux/rtnetlink.h.
+/// `RTAX_QUICKACK` of linux/rtnetlink.h, which the crate `libc` does not have.
 const RTAX_QUICKACK: u16 = 15;
 
 /// Builds a netlink message field by field, in the machine's byte order.

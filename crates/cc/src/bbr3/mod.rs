@@ -94,16 +94,14 @@ impl Bbr3State {
 ///
 /// Pinned to draft-ietf-ccwg-bbr-06 with the changes in the working group's repository up to 3 August 2026, whose names
 /// stand beside the constants. Each file of this module holds the draft's pseudo-code of one part: `startup`,
-/// `probe_bw`,
-/// `probe_rtt`, `model` (bounds), `aggregation`, `window`.
+/// `probe_bw`, `probe_rtt`, `model` (bounds), `aggregation`, `window`.
 ///
 /// * Long-term bound: more than 2 % lost in a probe makes the flight at which that happened the most in flight
 ///   (`inflight_longterm`), at least 0.7 of the target. CRUISE leaves 15 % of it free.
 /// * Short-term bounds: each round with a loss outside of a probe brings rate and flight down to what was delivered, at
 ///   most by 0.7; the next probe forgets it.
 /// * Probes come every 2 to 3 s, or as many rounds as there are packets in the target flight, at most 62 or 63, so that
-///   a
-///   Reno flow beside it could get as much. `ProbeRTT` comes every 5 s.
+///   a Reno flow beside it could get as much. `ProbeRTT` comes every 5 s.
 ///
 /// What the draft leaves open or a transport of single packets changes:
 ///
@@ -111,8 +109,7 @@ impl Bbr3State {
 /// * Discontiguous lost ranges are counted as Linux does, by acknowledgements that reveal a loss.
 /// * The prior window is saved before `ProbeRTT` is entered.
 /// * The transport does not know that `ProbeRTT` holds it back, see `HeldBack`; it reports a restart from idleness only
-///   after
-///   a retransmission timeout without data.
+///   after a retransmission timeout without data.
 /// * After a timeout, the repair lasts until what was in flight has been delivered.
 /// * The pacing rate is at least one segment a second.
 ///

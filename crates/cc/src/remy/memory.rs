@@ -57,8 +57,7 @@ impl RemyMemory {
     }
 
     /// One acknowledgement of so many packets, of which the newest left at `sent_at`; false if it is older than the
-    /// last
-    /// one and changes nothing. Packets that are acknowledged together count as if they had come evenly spaced.
+    /// last one and changes nothing. Packets that are acknowledged together count as if they had come evenly spaced.
     #[inline]
     pub fn on_ack(&mut self, now: Nanos, sent_at: Nanos, rtt: Nanos, packets: u64) -> bool {
         let rtt = rtt.max(1);

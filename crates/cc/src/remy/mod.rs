@@ -24,9 +24,8 @@ static SHIPPED: LazyLock<Arc<RemyTable>> = LazyLock::new(|| {
 /// `RemyCC`: looks up in a table what each acknowledgement means for the window and for the gap between packets.
 ///
 /// Pinned to `tcpexmachina/remy` (`rat.cc`, `memory.cc`, `whisker.cc`, commit 41364b8). Its memory is what a
-/// [`RemyMemory`]
-/// says; a rule makes the window `int(window × multiple + increment)` packets, in 0 to 1 000 000, and lets at least
-/// `intersend` ms pass between packets. Nothing else counts: no loss, no mark.
+/// [`RemyMemory`] says; a rule makes the window `int(window × multiple + increment)` packets, in 0 to 1 000 000, and
+/// lets at least `intersend` ms pass between packets. Nothing else counts: no loss, no mark.
 ///
 /// * At the beginning, and again after an idle time, the rule for an empty memory is applied to a window of 0.
 /// * One rule is applied for each acknowledgement, however many packets it covers.
@@ -35,8 +34,7 @@ static SHIPPED: LazyLock<Arc<RemyTable>> = LazyLock::new(|| {
 /// * Remy's networks never lose everything in flight. After a retransmission timeout the memory is that of a new
 ///   connection.
 /// * The time of arrival is that of the acknowledgement, since the sender has no clock of the receiver. In Remy's
-///   networks the
-///   way back takes no time, which is the same.
+///   networks the way back takes no time, which is the same.
 #[derive(Clone, Debug)]
 pub struct Remy {
     table: Arc<RemyTable>,
