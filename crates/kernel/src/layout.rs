@@ -126,7 +126,7 @@ fn rules(r: &Rules) -> intf::Rules {
         doubt_depth: q24(drain.doubt_depth),
         pressure: q24(neighbour.pressure),
         pressed: neighbour.pressed,
-        shrunk: q24(neighbour.shrunk.ln()),
+        shrunk: q24(neighbour.shrunk_logarithm()),
         pressed_shrunk: neighbour.pressed_shrunk,
         stayed: q24(neighbour.stayed),
         drains: u64::from(neighbour.drains),

@@ -183,17 +183,17 @@ fn unit(
     let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
     // A sum below 2^33 with its bias, times a factor below 2^29, fits into 63 bits.
     let factor = scale_out / scale;
-    let shift = (28.0 - factor.log2()).floor().clamp(1.0, 62.0);
+    let shift = (28.0 - libm::log2(factor)).floor().clamp(1.0, 62.0);
     let bias = (f64::from(bias) * scale).round().clamp(-4e9, 4e9) as i64;
-    (weights, Unit { bias, scale: (factor * shift.exp2()).round() as i32, shift: shift as u32, low, high })
+    (weights, Unit { bias, scale: (factor * libm::exp2(shift)).round() as i32, shift: shift as u32, low, high })
 }
 
 /// The same for a wide network, whose weights have bits to spare: scaled so that the factor is a power of two.
 fn wide_unit(row: &[f32], bias: f32, scale_in: &[f64], scale_out: f64, (low, high): (i32, i32)) -> (Vec<i32>, Unit) {
     let row: Vec<f64> = row.iter().zip(scale_in).map(|(weight, scale)| f64::from(*weight) / scale).collect();
     let total: f64 = row.iter().map(|weight| weight.abs()).sum();
-    let shift = (WIDE.weights / (2.0 * total * scale_out)).log2().floor().clamp(0.0, 24.0);
-    let scale = scale_out * shift.exp2();
+    let shift = libm::log2(WIDE.weights / (2.0 * total * scale_out)).floor().clamp(0.0, 24.0);
+    let scale = scale_out * libm::exp2(shift);
     let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
     // Weights of 31 bits times inputs of 25 leave six bits: a sum and its bias fit.
     let bias = (f64::from(bias) * scale).round().clamp(-1e18, 1e18) as i64;
@@ -251,9 +251,10 @@ pub fn calibration(form: Form, index: u64) -> Vec<f32> {
         };
         return (0..state::PERIODS).flat_map(|_| period(&mut uniform)).collect();
     }
-    let log = |low: f64, high: f64, place: f64| low * (high / low).powf(place.clamp(0.0, 1.0));
+    let log = |low: f64, high: f64, place: f64| low * libm::pow(high / low, place.clamp(0.0, 1.0));
     let (rate, delay, spread, loss) = (uniform(), uniform(), uniform(), uniform());
-    let (lossy, rough) = (uniform() < 0.5, uniform().powi(2));
+    let (lossy, rough) = (uniform() < 0.5, uniform());
+    let rough = rough * rough;
     let mut state = BacklogState::default();
     for _ in 0..state::PERIODS {
         let mut shifted = |place: f64| place + rough * 0.3 * (uniform() - 0.5);

@@ -30,7 +30,7 @@ pub fn law(signals: &Signals) -> f64 {
     let wanted = (BACKLOG * (signals.rate / REFERENCE).sqrt()).max(1e-3);
     let error = 1.0 - signals.backlog() / wanted - (LOSS * signals.loss).min(LOSS_MOST);
     let step = (GAIN * error).clamp(DOWN, UP);
-    if signals.burst > BURST { step + FOLLOWED * (1.0 - signals.burst.min(0.95)).ln() } else { step }
+    if signals.burst > BURST { step + FOLLOWED * libm::log(1.0 - signals.burst.min(0.95)) } else { step }
 }
 
 /// The action in place of the service's. In the form `guided` it is 0, because the agent adds a law by itself.

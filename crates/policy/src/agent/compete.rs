@@ -105,7 +105,7 @@ impl Compete {
     /// The queueing delay in s that has not moved although the window has: it is the path's own, there is no neighbour.
     pub(super) fn immovable(&self, now: Nanos, srtt: Nanos, window: f64) -> Option<f64> {
         let Plateau { delay, since, window: before } = self.plateau;
-        let moved = (window / before).ln().abs() > 0.15;
+        let moved = libm::log(window / before).abs() > 0.15;
         (moved && now - since > SECOND.max(4 * srtt)).then_some(delay)
     }
 

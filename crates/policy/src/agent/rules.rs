@@ -282,6 +282,13 @@ impl Rules {
     }
 }
 
+impl NeighbourRules {
+    /// [`shrunk`](Self::shrunk) as a logarithm, as the window that was given up is summed.
+    pub fn shrunk_logarithm(&self) -> f64 {
+        libm::log(self.shrunk)
+    }
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {

@@ -69,7 +69,7 @@ impl Suspicion {
             self.yielded = 0.0;
         }
         if following && self.last_window > 0.0 {
-            let change = (window / self.last_window).ln();
+            let change = libm::log(window / self.last_window);
             if change > 0.0 {
                 self.yielded = (self.yielded - change).max(0.0);
             } else if signals.backlog() > rules.wanted(signals.rate) {
@@ -140,7 +140,7 @@ impl Suspicion {
 
     /// Whether much of the window was given up to a queue that stayed.
     fn has_shrunk(&self, rules: &Rules) -> bool {
-        self.yielded > rules.neighbour.shrunk.ln()
+        self.yielded > rules.neighbour.shrunk_logarithm()
     }
 
     /// A competition begins, or the path turned out to be longer: there is nothing to suspect any more.
