@@ -2,6 +2,7 @@
 
 use astraea_cc::MILLISECOND;
 use astraea_policy::fixed::FixedLayer;
+use astraea_policy::state::fnv1a;
 use astraea_policy::{FixedNetwork, Form, Policy, Rules, Stride};
 
 use crate::Error;
@@ -214,7 +215,7 @@ fn pack(layer: &FixedLayer, inputs: usize, wide: bool, weights: &mut [i64], unit
 
 /// Hash of a policy file (FNV-1a, 64 bits), by which `status` tells which one runs.
 pub fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    fnv1a(bytes)
 }
 
 /// The name of a policy.

@@ -56,7 +56,7 @@ pub fn definition() -> String {
 
 /// Hash of [`definition`].
 pub fn definition_hash() -> u64 {
-    fnv1a(&definition())
+    fnv1a(definition())
 }
 
 /// What a flow takes from the path and what it finds there.

@@ -10,6 +10,8 @@
 //! what they are multiplied by, and a layer's activations share one scale, so that a unit that hardly ever wakes does not
 //! saturate when it does. That takes twice the time, for a narrow network computes two sums at once.
 
+use astraea_cc::SplitMix64;
+
 use crate::backlog::{self, Signals};
 use crate::{Activation, BacklogState, Form, Network, state};
 
@@ -226,15 +228,8 @@ fn largest_activations(network: &Network, form: Form) -> Vec<Vec<f64>> {
 /// State number `index` of those that a form is calibrated and tested with: flows of all kinds, each with five periods
 /// that differ a little, or a lot.
 pub fn calibration(form: Form, index: u64) -> Vec<f32> {
-    let mut seed = index;
-    let mut uniform = || {
-        // splitmix64 (Steele, Lea and Flood 2014)
-        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = seed;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut random = SplitMix64::new(index);
+    let mut uniform = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     if form == Form::Paper {
         let features = state::FEATURES.map(|feature| feature.bounds());
         let level = features.map(|_| uniform() * uniform());

@@ -59,6 +59,6 @@ impl Form {
 
     /// Hash of the [`definition`](Form::definition) (FNV-1a, 64 bits).
     pub fn definition_hash(self) -> u64 {
-        state::fnv1a(&self.definition())
+        state::fnv1a(self.definition())
     }
 }

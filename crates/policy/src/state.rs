@@ -93,12 +93,13 @@ pub fn definition() -> String {
 
 /// Hash of [`definition`].
 pub fn definition_hash() -> u64 {
-    fnv1a(&definition())
+    fnv1a(definition())
 }
 
-/// FNV-1a, 64 bits.
-pub(crate) fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+/// FNV-1a, 64 bits (Fowler, Noll and Vo).
+pub fn fnv1a(bytes: impl AsRef<[u8]>) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.as_ref().iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// What a flow measured over one monitoring period, in SI units (payload bits and bytes).
