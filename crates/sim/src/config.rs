@@ -13,7 +13,7 @@ use crate::queue::{Limit, QueueConfig};
 use crate::rate::RateConfig;
 
 /// Longest time or delay in ns that a configuration may name: 115 days, so that sums of times do not overflow.
-pub(crate) const LONGEST: Nanos = 10_000_000_000_000_000;
+pub const LONGEST: Nanos = 10_000_000_000_000_000;
 
 /// Slots that a recording may have.
 const MOST_SLOTS: u64 = 10_000_000;

@@ -3,11 +3,13 @@
 
 use std::str::FromStr;
 
+use astraea_sim::config::LONGEST;
+
 /// Bytes of a full packet.
 pub(super) const MTU: u64 = 1500;
 
-/// Longest time in ns, highest rate in bit/s and largest size in bytes.
-const MOST_TIME: f64 = 3.6e16;
+/// Longest time in ns, the simulator's own bound; highest rate in bit/s and largest size in bytes.
+const MOST_TIME: f64 = LONGEST as f64;
 const MOST_RATE: f64 = 1e13;
 const MOST_SIZE: f64 = 1e15;
 
@@ -103,10 +105,13 @@ impl FromStr for Time {
             return Ok(Self(0));
         }
         let time = number * factor(TIMES, unit).ok_or_else(|| unit_problem(unit, text, "15ms"))?;
-        if (0.0..=MOST_TIME).contains(&time) {
-            return Ok(Self(time.round() as u64));
+        if time < 0.0 {
+            return Err(format!("a time must not be negative: \"{text}\""));
         }
-        Err(format!("a time must lie between 0 and 10000h, not \"{text}\""))
+        if time > MOST_TIME {
+            return Err(format!("a time must be at most 10000000s (115 days), not \"{text}\""));
+        }
+        Ok(Self(time.round() as u64))
     }
 }
 
@@ -169,7 +174,14 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(Rate(rate)), "{text}");
         }
-        for (text, time) in [("15ms", 15_000_000), ("0", 0), ("0s", 0), ("1.5us", 1500), ("2min", 120_000_000_000)] {
+        for (text, time) in [
+            ("15ms", 15_000_000),
+            ("0", 0),
+            ("0s", 0),
+            ("1.5us", 1500),
+            ("2min", 120_000_000_000),
+            ("1e7s", 10_000_000_000_000_000),
+        ] {
             assert_eq!(text.parse(), Ok(Time(time)), "{text}");
         }
         for (text, ratio) in [("1%", 0.01), ("0.25", 0.25), ("0", 0.0), ("100 %", 1.0)] {
@@ -203,12 +215,13 @@ mod tests {
         for (text, expected) in [
             ("15", "missing unit in \"15\"; expected e.g. 15ms"),
             ("15Ms", "unknown unit \"Ms\" in \"15Ms\"; expected e.g. 15ms"),
-            ("-1ms", "a time must lie between 0 and 10000h, not \"-1ms\""),
+            ("-1ms", "a time must not be negative: \"-1ms\""),
+            ("2778h", "a time must be at most 10000000s (115 days), not \"2778h\""),
         ] {
             assert_eq!(text.parse::<Time>(), Err(expected.to_owned()));
         }
         assert!("101%".parse::<Ratio>().unwrap_err().starts_with("must lie between 0 and 1"));
-        for text in ["0bdp", "1.5packets", "12", "1e12bdp", "1e30GB", "3apples", ""] {
+        for text in ["0bdp", "1.5packets", "12", "1e12bdp", "1e30GB", "2778h", "3apples", ""] {
             assert!(text.parse::<Buffer>().is_err(), "{text}");
         }
     }
