@@ -49,7 +49,7 @@ pub enum Dropped {
     Stale,
     /// A newer request of the same flow came before it was answered.
     Superseded,
-    /// Too many requests waited.
+    /// Too many requests waited, and this was the oldest.
     Shed,
     /// Refused: no such session.
     Session,
@@ -176,10 +176,10 @@ impl Engine {
         self.waiting.len()
     }
 
-    /// Takes a whole message from a peer at a time in s. Returns whether a request now waits.
+    /// Takes a whole message from a peer at a time in s. Returns whether it is a request that now waits.
     ///
     /// # Errors
-    /// Why it had no effect.
+    /// Why it had no effect. [`Dropped::Shed`] is the exception: this request waits, and the oldest one that did is given up.
     pub fn receive(&mut self, peer: Peer, bytes: &[u8], now: u32) -> Result<bool, Dropped> {
         let frame = match self.codec(&peer).read(bytes) {
             Ok(frame) => frame,
