@@ -1,4 +1,8 @@
 //! A controller that decides once a monitoring period: an [`Agent`] and what answers it.
+//!
+//! An agent takes nothing back when a loss or a timeout turns out to have been spurious: after a timeout slow start finds the
+//! window again. Its twin in the kernel does restore the window that it had before such a timeout
+//! (`agent_on_spurious_timeout` in `crates/kernel/src/bpf/agent.h`).
 
 use std::sync::Arc;
 

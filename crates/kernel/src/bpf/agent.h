@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs. */
+/*
+ * One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs. One difference: the
+ * window comes back after a spurious timeout (agent_on_spurious_timeout), which the twin leaves to slow start.
+ */
 #ifndef ASTRAEA_AGENT_H
 #define ASTRAEA_AGENT_H
 

@@ -160,7 +160,7 @@ struct law {
 	__s64 level_queue;
 	__s64 level_loss;
 	__u64 level_known;
-	__s64 excess;		/* how much that counts in the error that is lost beyond the base loss */
+	__s64 excess;		/* what losses beyond the base loss add to the law's error */
 };
 
 /* The clock as a flow hears it. */

@@ -208,7 +208,6 @@ enum reason {
 /* Over all flows, since the program was loaded. */
 struct counters {
 	__u64 opened;
-	__u64 closed;
 	__u64 failed;		/* flows without memory for their state: CUBIC for life */
 	__u64 periods;
 	__u64 decisions;

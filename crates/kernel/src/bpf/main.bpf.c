@@ -51,7 +51,6 @@ int astraea_release(u64 *ctx)
 	struct sock *sk = (void *)ctx[0];
 	struct flow *f = flow_of(sk);
 
-	COUNT(closed, 1);
 	if (f)
 		view_close(f);
 	bpf_sk_storage_delete(&states, sk);

@@ -127,7 +127,10 @@ static inline s64 share(u64 part, u64 whole)
 	return whole ? (s64)ratio(part, whole, 24) : 0;
 }
 
-/* Rate and shares of loss over the last round trip: whole periods, at least two, more for slow flows. */
+/*
+ * Rate and shares of loss over the last round trip: whole periods, at least one, and more for slow flows. The share `loss` looks
+ * back until it has enough packets.
+ */
 static inline void rate_and_loss(struct monitor *m, struct signals *s)
 {
 	u64 span = max(m->srtt, SHORTEST);

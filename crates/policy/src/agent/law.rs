@@ -55,7 +55,7 @@ pub(super) fn no_queue(rules: &Rules, signals: &Signals) -> bool {
 pub(super) struct Law {
     pub(super) hurry: Hurry,
     level: Option<Level>,
-    /// How much that counts in the error that is lost beyond the base loss.
+    /// What losses beyond the base loss add to the law's error.
     pub(super) excess: f64,
 }
 

@@ -67,6 +67,17 @@ pub(super) struct Period {
     pub app_limited: bool,
 }
 
+/// What happened lately, over about a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// Packets acknowledged per s.
+    rate: f64,
+    /// Share of the packets that was lost, 0 to 1.
+    loss: f64,
+    /// The same over as long as the rate, if four packets at least were lost, and 0 otherwise.
+    burst: f64,
+}
+
 impl Monitor {
     pub(super) fn new(mss: f64) -> Self {
         Self {
@@ -187,8 +198,9 @@ impl Monitor {
         self.end(back).window
     }
 
-    /// Rate (packets/s) and loss share over the last round trip: whole periods, at least two, more for slow flows.
-    pub(super) fn rate_and_loss(&self) -> (f64, f64, f64) {
+    /// Rate and shares of loss over the last round trip: whole periods, at least one, and more for slow flows. `loss` looks
+    /// back until it has enough packets.
+    fn recent(&self) -> Recent {
         let newest = *self.end(0);
         let oldest_known = (self.closed - 1).min(ENDS - 1);
         let span = self.srtt.max(SHORTEST);
@@ -212,12 +224,12 @@ impl Monitor {
         let oldest = self.end(back);
         let (acked, lost) = ((newest.acked - oldest.acked) as f64, (newest.lost - oldest.lost) as f64);
         let loss = if lost > 0.0 { lost / (lost + acked) } else { 0.0 };
-        (rate, loss, burst)
+        Recent { rate, loss, burst }
     }
 
     /// The signals of a closed period for a base round-trip time in ns; `rtt` stands in for a period without one.
     pub(super) fn signals(&self, period: &Period, rtt: Nanos, base: Nanos, window: f64) -> Signals {
-        let (rate, loss, burst) = self.rate_and_loss();
+        let Recent { rate, loss, burst } = self.recent();
         let low = period.rtt_min.unwrap_or(rtt);
         let queue = low.saturating_sub(base) as f64 / 1e9;
         let before = self.window_before();
@@ -268,15 +280,15 @@ mod tests {
     fn the_rate_covers_a_round_trip_in_whole_periods() {
         let mut short = Flow::new(40.0);
         short.period(3, 0, &[]);
-        close(short.monitor.rate_and_loss().0, 3.0 / 0.03);
+        close(short.monitor.recent().rate, 3.0 / 0.03);
         short.period(6, 0, &[]);
         short.period(9, 0, &[]);
-        close(short.monitor.rate_and_loss().0, 15.0 / 0.06);
+        close(short.monitor.recent().rate, 15.0 / 0.06);
         let mut long = Flow::new(70.0);
         for packets in [100, 3, 6, 9] {
             long.period(packets, 0, &[]);
         }
-        close(long.monitor.rate_and_loss().0, 18.0 / 0.09);
+        close(long.monitor.recent().rate, 18.0 / 0.09);
     }
 
     #[test]
@@ -285,26 +297,26 @@ mod tests {
         for packets in [5, 1, 0, 1, 1, 1] {
             flow.period(packets, 0, &[]);
         }
-        close(flow.monitor.rate_and_loss().0, 4.0 / 0.15);
+        close(flow.monitor.recent().rate, 4.0 / 0.15);
     }
 
     #[test]
     fn losses_cover_two_hundred_packets_and_bursts_a_round_trip() {
         let mut flow = Flow::new(40.0);
         flow.period(50, 10, &[]);
-        let (_, loss, burst) = flow.monitor.rate_and_loss();
+        let Recent { loss, burst, .. } = flow.monitor.recent();
         close(loss, 10.0 / 60.0);
         close(burst, 10.0 / 60.0);
         flow.period(50, 0, &[]);
-        close(flow.monitor.rate_and_loss().2, 10.0 / 110.0);
+        close(flow.monitor.recent().burst, 10.0 / 110.0);
         flow.period(50, 0, &[]);
         flow.period(50, 0, &[]);
-        let (rate, loss, burst) = flow.monitor.rate_and_loss();
+        let Recent { rate, loss, burst } = flow.monitor.recent();
         close(rate, 50.0 / 0.03);
         close(loss, 10.0 / 210.0);
         close(burst, 0.0);
         flow.period(50, 3, &[]);
-        let (_, loss, burst) = flow.monitor.rate_and_loss();
+        let Recent { loss, burst, .. } = flow.monitor.recent();
         close(loss, 3.0 / 203.0);
         close(burst, 0.0); // three are no burst
     }
@@ -315,7 +327,7 @@ mod tests {
         for _ in 0..200 {
             flow.period(2, 0, &[]);
         }
-        close(flow.monitor.rate_and_loss().0, 2.0 / 0.03);
+        close(flow.monitor.recent().rate, 2.0 / 0.03);
     }
 
     #[test]
