@@ -2,10 +2,10 @@
 
 use crate::{Ack, MILLISECOND, Nanos};
 
-/// Bounds of the delay increase that ends slow start (RFC 9406 §4.3).
+/// Bounds of the rise of the round-trip time that ends slow start (RFC 9406 §4.3; Linux's `HyStart` has the same).
 const MIN_RTT_THRESH: Nanos = 4 * MILLISECOND;
 const MAX_RTT_THRESH: Nanos = 16 * MILLISECOND;
-/// The increase looked for is the round's round-trip time divided by this, within the bounds.
+/// The rise looked for is the round-trip time divided by this, within the bounds.
 const MIN_RTT_DIVISOR: Nanos = 8;
 /// Samples needed in a round before its minimum counts.
 const N_RTT_SAMPLE: u32 = 8;
@@ -15,6 +15,12 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 /// Segments that one acknowledgement may add when nothing paces the sender.
 const UNPACED_LIMIT: u64 = 8;
+
+/// How much larger than `rtt` (ns) a round-trip time is that shows a queue in slow start: by an eighth, but by 4 ms at least and
+/// 16 ms at most (RFC 9406 §4.2, `RttThresh`).
+pub fn rtt_threshold(rtt: Nanos) -> Nanos {
+    (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
 
 /// Where `HyStart++` stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,11 +107,8 @@ impl HyStart {
             return;
         };
         match (self.phase, self.last_round_min) {
-            (HyStartPhase::SlowStart, Some(last)) => {
-                let rise = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if min >= last + rise {
-                    self.phase = HyStartPhase::Conservative { baseline: min, rounds: 0 };
-                }
+            (HyStartPhase::SlowStart, Some(last)) if min >= last + rtt_threshold(last) => {
+                self.phase = HyStartPhase::Conservative { baseline: min, rounds: 0 };
             }
             (HyStartPhase::Conservative { baseline, .. }, _) if min < baseline => {
                 self.phase = HyStartPhase::SlowStart;

@@ -4,6 +4,7 @@
 //! A window's acknowledgements come back as a train as long as the bottleneck takes for the window. Once that is half of
 //! the round-trip time the next round, with twice the window, would fill the pipe. Unlike `HyStart++` it leaves at once.
 
+use crate::hystart::rtt_threshold;
 use crate::{Ack, MILLISECOND, Nanos};
 
 /// Window in segments below which nothing is looked for (`hystart_low_window`).
@@ -12,10 +13,6 @@ const LOW_WINDOW: f64 = 16.0;
 const TRAIN_GAP: Nanos = 2 * MILLISECOND;
 /// Samples of a round before its minimum counts (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// The rise of the delay is the smallest round-trip time divided by this, within the bounds.
-const RISE_DIVISOR: Nanos = 8;
-const MIN_RISE: Nanos = 4 * MILLISECOND;
-const MAX_RISE: Nanos = 16 * MILLISECOND;
 /// Allowance for receivers that acknowledge bursts as a whole: four bursts of this many bytes (`sk_gso_max_size`) at twice
 /// the present rate, but at most `MOST_ALLOWANCE`.
 const BURST: f64 = 65536.0;
@@ -61,7 +58,7 @@ impl ClassicHyStart {
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
         } else {
-            found |= self.round_min > min_rtt + (min_rtt / RISE_DIVISOR).clamp(MIN_RISE, MAX_RISE);
+            found |= self.round_min > min_rtt + rtt_threshold(min_rtt);
         }
         found
     }

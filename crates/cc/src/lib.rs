@@ -45,7 +45,7 @@ pub use constant::{ConstantRate, ConstantWindow};
 pub use controller::{Ack, Congestion, Controller, Loss, LostPacket, Signal};
 pub use copa::Copa;
 pub use cubic::{Cubic, CubicConfig};
-pub use hystart::{HyStart, HyStartPhase};
+pub use hystart::{HyStart, HyStartPhase, rtt_threshold};
 pub use hystart_classic::ClassicHyStart;
 pub use minmax::WindowedExtremum;
 pub use newreno::NewReno;

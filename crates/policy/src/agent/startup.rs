@@ -1,12 +1,12 @@
 //! Slow start, until the path shows a queue or a real loss.
 
-use astraea_cc::{Ack, MILLISECOND, Nanos, RoundCounter};
+use astraea_cc::{Ack, MILLISECOND, Nanos, RoundCounter, rtt_threshold};
 
 /// When slow start ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Startup {
     /// Round trips must exceed the smallest by this many thresholds of RFC 9406 …
-    patience: Nanos,
+    thresholds: u64,
     /// … or by this, if it is less: at least [`SHORTEST`](Startup::SHORTEST).
     pub(super) enough: Nanos,
     /// Whether any loss ends it, or only a share that no random loss has.
@@ -36,9 +36,9 @@ impl Startup {
     /// … and more than one in this many of those that the round brought.
     const ONE_IN: u64 = 12;
 
-    pub(super) fn new(patience: Nanos, any_loss: bool) -> Self {
+    pub(super) fn new(thresholds: u64, any_loss: bool) -> Self {
         Self {
-            patience,
+            thresholds,
             enough: Nanos::MAX,
             any_loss,
             running: true,
@@ -63,7 +63,7 @@ impl Startup {
     }
 
     fn shows_queue(&self, sample: Nanos, min: Nanos) -> bool {
-        let most = self.patience * (min / 8).clamp(Self::SHORTEST, 4 * Self::SHORTEST);
+        let most = self.thresholds * rtt_threshold(min);
         sample >= min + self.enough.clamp(Self::SHORTEST, most)
     }
 
@@ -103,9 +103,9 @@ mod tests {
 
     const MSS: u64 = super::super::testing::MSS as u64;
 
-    /// The first of `samples` (ms) that ends a start-up with this patience on a path of `min` ms.
-    fn exit(patience: Nanos, min: f64, samples: &[f64]) -> Option<usize> {
-        let mut startup = Startup::new(patience, false);
+    /// The first of `samples` (ms) that ends a start-up with so many thresholds on a path of `min` ms.
+    fn exit(thresholds: u64, min: f64, samples: &[f64]) -> Option<usize> {
+        let mut startup = Startup::new(thresholds, false);
         let exit = samples
             .iter()
             .position(|sample| startup.on_ack(&ack(0, 1, None), Some(ms(*sample)), Some(ms(min))) == Some(Exit::Delay));
