@@ -1,8 +1,10 @@
 //! CUBIC: as in RFC 9438 with the slow start of `HyStart++` (RFC 9406), or as Linux has it.
 
-use crate::newreno::{MIN_RTO, halvings};
+use crate::newreno::halvings;
 use crate::window_use::WindowUse;
-use crate::{Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, Nanos, Rtt, Signal};
+use crate::{
+    Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal,
+};
 
 /// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
 const BLIND_GROWTH: f64 = 0.05;

@@ -55,7 +55,7 @@ pub use rate::{RateSample, RateSampler, SendStamp};
 pub use reduction::Reduction;
 pub use remy::{Remy, RemyAxis, RemyDomain, RemyMemory, RemyRule, RemyTable, RemyTableError, RemyTree};
 pub use round::RoundCounter;
-pub use rtt::Rtt;
+pub use rtt::{MIN_RTO, Rtt};
 pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, Values, build};
 pub use sliding::SlidingExtremum;
 pub use vegas::{Vegas, VegasConfig};

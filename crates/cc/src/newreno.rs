@@ -1,11 +1,7 @@
 //! `NewReno` (RFC 5681, RFC 6582) with the initial window of RFC 6928.
 
 use crate::window_use::WindowUse;
-use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MILLISECOND, Nanos, Rtt, Signal};
-
-/// What the retransmission timeout that separates a pause from an idle period has beyond a round trip at least (200 ms as in
-/// Linux).
-pub(crate) const MIN_RTO: Nanos = 200 * MILLISECOND;
+use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal};
 
 /// How often Linux halves a window after an idle time: once for every timeout that has passed (`tcp_cwnd_restart`).
 pub(crate) fn halvings(idle: Nanos, rto: Nanos) -> u32 {
@@ -178,6 +174,7 @@ impl Controller for NewReno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MILLISECOND;
     use crate::{RateSample, SECOND};
 
     const MSS: u64 = 1000;

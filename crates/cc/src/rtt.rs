@@ -2,6 +2,10 @@
 
 use crate::{MILLISECOND, Nanos, SECOND};
 
+/// What a retransmission timeout has beyond a round trip at least, as in Linux (`TCP_RTO_MIN`). RFC 6298 asks for 1 s, which
+/// no deployed stack uses. See [`Rtt::retransmission_timeout`].
+pub const MIN_RTO: Nanos = 200 * MILLISECOND;
+
 /// Smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug)]
 pub struct Rtt {

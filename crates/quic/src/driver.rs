@@ -4,12 +4,9 @@
 //! payload: that is what QUIC stacks count, and what their windows bound (RFC 9002 §7).
 
 use astraea_cc::{
-    Ack, AnyController, Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, RateSampler, Reduction, Rtt,
-    SendStamp, Signal,
+    Ack, AnyController, Congestion, Controller, Loss, LostPacket, MILLISECOND, MIN_RTO, Nanos, RateSampler, Reduction,
+    Rtt, SendStamp, Signal,
 };
-
-/// What the time without a packet that counts as idle has beyond a round trip at least, as in the simulator's sender.
-const MIN_RTO: Nanos = 200 * MILLISECOND;
 
 /// Pacing that fell behind by no more than this is caught up: the timers of the stacks are this coarse.
 const CATCH_UP: Nanos = 2 * MILLISECOND;

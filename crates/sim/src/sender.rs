@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use astraea_cc::{Ack, Controller, MILLISECOND, Nanos, RateSampler, Reduction, Rtt, Signal};
+use astraea_cc::{Ack, Controller, MIN_RTO, Nanos, RateSampler, Reduction, Rtt, Signal};
 
 use crate::monitor::Interval;
 use crate::pacer::{Pacer, Wait};
@@ -17,10 +17,6 @@ use crate::source::Source;
 
 /// Packets that must have overtaken one that is declared lost (RFC 9002 §6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
-
-/// What a retransmission timeout has beyond a round trip at least, as in Linux. (RFC 6298 asks for 1 s, which no deployed stack
-/// uses.)
-const MIN_RTO: Nanos = 200 * MILLISECOND;
 
 /// Largest number of doublings of the retransmission timeout.
 const MAX_BACKOFF: u32 = 8;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, Nanos, Reduction, Signal};
+use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, MIN_RTO, Nanos, Reduction, Signal};
 
-use super::{MAX_BACKOFF, MIN_RTO, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
+use super::{MAX_BACKOFF, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
 use crate::scoreboard::{Sent, State};
 
 impl<C: Controller> Sender<C> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use astraea_cc::{Congestion, Loss, MSS, SECOND};
+use astraea_cc::{Congestion, Loss, MILLISECOND, MSS, SECOND};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
