@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use astraea_cc::Nanos;
+use astraea_emu::monotonic;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use crate::clock;
 use crate::flow::{Flow, FlowOutcome};
 use crate::plan::Plan;
 use crate::socket;
@@ -170,23 +170,23 @@ impl Flows {
         }
         let end = i128::from(self.plan.duration);
         let mut events = vec![EpollEvent::empty(); 256];
-        let mut rested = clock::now();
+        let mut rested = monotonic();
         while self.since() < end && !cancel.load(Ordering::Relaxed) {
             self.fire()?;
             self.arm(end)?;
             let patience = if self.unfinished.is_empty() { LOOK_EVERY_MS } else { 0 };
-            let waiting = clock::now();
+            let waiting = monotonic();
             let count = match self.epoll.wait(&mut events, EpollTimeout::from(patience)) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => 0,
                 Err(error) => return Err(doing("epoll")(error)),
             };
-            let now = clock::now();
+            let now = monotonic();
             if now - waiting > REST {
                 rested = now;
             } else if now - rested > MOST_WORK {
                 std::thread::sleep(PAUSE);
-                rested = clock::now();
+                rested = monotonic();
             }
             for event in &events[..count] {
                 self.on_event(Token::of(event.data()))?;
@@ -207,7 +207,7 @@ impl Flows {
 
     /// Time since the trial began, negative before.
     fn since(&self) -> i128 {
-        i128::from(clock::now()) - self.zero
+        i128::from(monotonic()) - self.zero
     }
 
     /// The same, zero before.

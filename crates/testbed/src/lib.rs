@@ -12,7 +12,6 @@
 //!
 //! Linux only. Everything happens inside two network namespaces without names, which end with the process.
 
-pub mod clock;
 pub mod document;
 mod flow;
 mod flows;

@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use astraea_cc::{MILLISECOND, Nanos};
-use astraea_emu::{Emulator, Namespace, receiver_address, sender_address};
+use astraea_emu::{Emulator, Namespace, monotonic, receiver_address, sender_address};
 use astraea_quic::Scheme;
 use astraea_quic::transfer::{self, FlowPlan, Outcome, Plan};
 
-use crate::clock;
 use crate::flow::FlowOutcome;
 use crate::job::Job;
 use crate::priority::promptly;
@@ -67,7 +66,7 @@ fn bind(namespace: &Namespace, address: Ipv4Addr, port: u16) -> io::Result<UdpSo
 
 /// A time of the monotonic clock in ns, which is the clock of `Instant` on Linux.
 fn instant(at: Nanos) -> Instant {
-    let (present, now) = (Instant::now(), clock::now());
+    let (present, now) = (Instant::now(), monotonic());
     if at >= now {
         present + Duration::from_nanos(at - now)
     } else {

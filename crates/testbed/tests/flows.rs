@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use astraea_emu::Namespace;
+use astraea_emu::{Namespace, monotonic};
 use astraea_sim::SourceConfig;
-use astraea_testbed::{FlowOutcome, FlowPlan, Flows, Plan, clock, scheme};
+use astraea_testbed::{FlowOutcome, FlowPlan, Flows, Plan, scheme};
 
 const MS: u64 = 1_000_000;
 
@@ -45,7 +45,7 @@ fn in_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
 
 fn run(plan: Plan) -> Vec<FlowOutcome> {
     let flows = Flows::listen(plan).unwrap();
-    let zero = clock::now() + flows.lead() + MS;
+    let zero = monotonic() + flows.lead() + MS;
     flows.run(zero, &AtomicBool::new(false)).unwrap().flows
 }
 
