@@ -7,8 +7,8 @@ use nix::libc;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
-/// Priority under `SCHED_FIFO`: above all ordinary threads, below what the kernel itself runs there.
-const PRIORITY: libc::c_int = 10;
+/// Priority under `SCHED_FIFO` of the threads that keep time: above all ordinary threads, below what the kernel itself runs there.
+pub const PRIORITY: libc::c_int = 10;
 
 /// `CLOCK_MONOTONIC` in ns.
 #[inline]

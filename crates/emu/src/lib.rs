@@ -50,7 +50,7 @@ mod packet;
 mod report;
 mod running;
 
-pub use clock::monotonic;
+pub use clock::{PRIORITY, monotonic};
 pub use config::{Config, MOST_FLOWS, Route, Routing};
 pub use device::Tun;
 pub use emulator::{DEVICE, Emulator, receiver_address, sender_address};

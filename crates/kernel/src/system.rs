@@ -76,9 +76,12 @@ pub(crate) fn time_of_day() -> u64 {
 /// The capabilities that loading needs and that this process lacks. Those of a user namespace of its own are none: the
 /// kernel asks for the host's.
 pub fn lacking() -> Vec<&'static str> {
-    let status =
-        if is_host_user() { fs::read_to_string("/proc/self/status").unwrap_or_default() } else { String::new() };
-    capabilities(&status)
+    without(if is_host_user() { capabilities() } else { 0 })
+}
+
+/// The effective capabilities of this process, each the bit of its number in `linux/capability.h`.
+pub fn capabilities() -> u64 {
+    effective(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
 /// Whether this process is in the user namespace of the host, so that its capabilities are worth something there.
@@ -124,10 +127,14 @@ pub const SYS_ADMIN: u32 = 21;
 /// Capabilities that loading needs, with their bits.
 const NEEDED: [(&str, u32); 2] = [("CAP_BPF", 39), ("CAP_PERFMON", 38)];
 
-fn capabilities(status: &str) -> Vec<&'static str> {
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
-    let has = |bit: u32| bits >> bit & 1 == 1 || bits >> SYS_ADMIN & 1 == 1;
+fn effective(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Those of the needed capabilities that are not among the `held` ones.
+fn without(held: u64) -> Vec<&'static str> {
+    let has = |bit: u32| held >> bit & 1 == 1 || held >> SYS_ADMIN & 1 == 1;
     NEEDED.iter().filter(|(_, bit)| !has(*bit)).map(|(name, _)| *name).collect()
 }
 
@@ -204,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_missing_capability_is_named() {
-        let missing = |bits: &str| capabilities(&format!("Name:\tx\nCapEff:\t{bits}\n"));
+        let missing = |bits: &str| without(effective(&format!("Name:\tx\nCapEff:\t{bits}\n")));
         assert_eq!(missing("0000000000000000"), ["CAP_BPF", "CAP_PERFMON"]);
         assert_eq!(missing("0000008000000000"), ["CAP_PERFMON"]);
         assert!(missing("000000c000000000").is_empty());

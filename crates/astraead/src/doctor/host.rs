@@ -2,6 +2,7 @@
 
 use std::{fs, io, thread};
 
+use astraea_emu::PRIORITY;
 use astraea_kernel::{Error, system};
 use nix::libc;
 
@@ -31,7 +32,7 @@ pub(super) fn cores() -> usize {
 
 fn rights() -> Check {
     let name = "rights";
-    let held = capabilities();
+    let held = system::capabilities();
     let mut lacking: Vec<(&str, &[Feature])> = CAPABILITIES
         .iter()
         .filter(|(bit, ..)| held & (1 << bit) == 0)
@@ -56,17 +57,10 @@ fn rights() -> Check {
     Check::missing(name, format!("{who}, without {}", names.join(", ")), &disabled, fix)
 }
 
-/// The effective capabilities of this process.
-fn capabilities() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
-}
-
 fn realtime() -> io::Result<Check> {
     let name = "real-time priority";
     let permitted = thread::Builder::new().spawn(|| {
-        let parameter = libc::sched_param { sched_priority: 10 };
+        let parameter = libc::sched_param { sched_priority: PRIORITY };
         // SAFETY: the pointer is to a parameter that lives across the call; 0 is the calling thread, which then ends.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) == 0 }
     })?;
@@ -133,7 +127,7 @@ fn file_system() -> Check {
         mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"bpf"));
     match place {
         Some(fields) => Check::ok(name, fields[1]),
-        None if capabilities() & (1 << system::SYS_ADMIN) != 0 => {
+        None if system::capabilities() & (1 << system::SYS_ADMIN) != 0 => {
             Check::ok(name, "not mounted; astraea attach does that")
         }
         None => Check::missing(name, "not mounted", &[Feature::Attach], "mount -t bpf bpf /sys/fs/bpf"),
