@@ -9,7 +9,7 @@ use astraea_kernel::{Attachment, View, layout};
 use astraea_serve::page::{Format, Page};
 
 use crate::failure::Failure;
-use crate::status::REASONS;
+use crate::status::{REASONS, runs};
 
 /// Listens at an address.
 pub(crate) fn bind(address: SocketAddr) -> Result<Page, Failure> {
@@ -65,11 +65,16 @@ fn render(text: &mut String, counters: &Counters, flows: &[View]) {
     metric("packets_lost_total", "counter", "Packets that TCP gave up.", &plain(c.lost as f64));
     metric("timeouts_total", "counter", "Retransmission timeouts.", &plain(c.timeouts as f64));
     metric("returns_total", "counter", "Changes from CUBIC back to the policy.", &plain(c.returns as f64));
-    let by_reason = |count: &dyn Fn(usize) -> f64| -> Vec<(String, f64)> {
-        (1..REASONS.len()).map(|index| (format!("{{reason=\"{}\"}}", REASONS[index]), count(index))).collect()
+    let by_reason = |count: &dyn Fn(u32) -> f64| -> Vec<(String, f64)> {
+        REASONS.map(|reason| (format!("{{reason=\"{}\"}}", runs(reason)), count(reason))).collect()
     };
-    metric("fallbacks_total", "counter", "Changes to CUBIC.", &by_reason(&|index| c.fallbacks[index] as f64));
-    let on_cubic = |index: usize| flows.iter().filter(|flow| flow.view.reason as usize == index).count() as f64;
+    metric(
+        "fallbacks_total",
+        "counter",
+        "Changes to CUBIC.",
+        &by_reason(&|reason| c.fallbacks[reason as usize] as f64),
+    );
+    let on_cubic = |reason: u32| flows.iter().filter(|flow| flow.view.reason == reason).count() as f64;
     metric("flows_on_cubic", "gauge", "Flows that run CUBIC now.", &by_reason(&on_cubic));
 }
 

@@ -10,9 +10,21 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::{attach, output};
 
-/// What a flow runs, by the kernel's number of the reason.
-pub(crate) const REASONS: [&str; intf::REASONS as usize] =
-    ["policy", "no policy", "mismatch", "detached", "silent agent", "outside domain"];
+/// What a flow runs, by the kernel's number of the reason: the policy, or CUBIC for some reason.
+pub(crate) fn runs(reason: u32) -> &'static str {
+    match reason {
+        intf::REASON_NONE => "policy",
+        intf::REASON_NO_POLICY => "no policy",
+        intf::REASON_MISMATCH => "mismatch",
+        intf::REASON_DETACHED => "detached",
+        intf::REASON_SILENT => "silent agent",
+        intf::REASON_OUTSIDE => "outside domain",
+        _ => "unknown",
+    }
+}
+
+/// The reasons why a flow runs CUBIC.
+pub(crate) const REASONS: std::ops::Range<u32> = intf::REASON_NONE + 1..intf::REASONS;
 
 /// Time over which rates are taken.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -46,7 +58,7 @@ fn status(attached: &Attachment, before: &intf::Counters) -> Result<Value, Failu
     let per_second = |count: u64| count as f64 / INTERVAL.as_secs_f64();
     let mean = |total: u64, count: u64| total.checked_div(count).map_or(Value::Null, Value::from);
     let fallbacks: serde_json::Map<_, _> =
-        (1..REASONS.len()).map(|index| (REASONS[index].to_owned(), json!(now.fallbacks[index]))).collect();
+        REASONS.map(|reason| (runs(reason).to_owned(), json!(now.fallbacks[reason as usize]))).collect();
     Ok(json!({
         "name": attached.place().name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -80,7 +92,7 @@ fn flow(flow: &View) -> Value {
         "id": v.flow,
         "local_port": flow.local_port,
         "peer": std::net::SocketAddr::from(flow.peer).to_string(),
-        "runs": REASONS.get(v.reason as usize).unwrap_or(&"unknown"),
+        "runs": runs(v.reason),
         "window_packets": v.window as f64 / f64::from(1 << 20),
         "rate_packets_per_s": packets_per_s,
         "srtt_ms": v.srtt as f64 / 1e6,
@@ -145,4 +157,16 @@ fn table(status: &Value) -> String {
 fn lost(of: &Value) -> String {
     let (acked, lost) = (of["packets_acked"].as_f64().unwrap_or(0.0), of["packets_lost"].as_f64().unwrap_or(0.0));
     if acked + lost == 0.0 { "-".to_owned() } else { format!("{:.2}%", 100.0 * lost / (acked + lost)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_of_the_kernel_has_a_name() {
+        let names: Vec<_> = REASONS.map(runs).collect();
+        assert_eq!(names, ["no policy", "mismatch", "detached", "silent agent", "outside domain"]);
+        assert_eq!((runs(intf::REASON_NONE), runs(intf::REASONS)), ("policy", "unknown"));
+    }
 }
