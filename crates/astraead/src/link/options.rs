@@ -130,8 +130,7 @@ fn red(limit: Limit) -> Option<RedConfig> {
         Limit::Packets(packets) => packets * MTU,
         Limit::Infinite => return None,
     };
-    let (min_bytes, max_bytes) = ((bytes / 6).max(1), (bytes / 2).max(2));
-    Some(RedConfig { min_bytes, max_bytes, max_p: 0.1, weight: 0.002, gentle: true, ecn: true })
+    Some(RedConfig { ecn: true, ..RedConfig::new((bytes / 6).max(1), (bytes / 2).max(2)) })
 }
 
 impl Side {

@@ -65,6 +65,7 @@ mod tests {
         let pie = PieConfig { alpha: 0.5, ecn: true, ..PieConfig::default() };
         assert_eq!(read(r#"{"kind":"pie","alpha":0.5,"ecn":true}"#), Ok(QueueConfig::Pie(pie)));
         let red = RedConfig { min_bytes: 1, max_bytes: 2, max_p: 0.1, weight: 0.002, gentle: true, ecn: false };
+        assert_eq!(RedConfig::new(1, 2), red);
         assert_eq!(read(r#"{"kind":"red","min_bytes":1,"max_bytes":2}"#), Ok(QueueConfig::Red(red)));
     }
 

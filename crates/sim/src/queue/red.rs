@@ -47,6 +47,12 @@ fn default_gentle() -> bool {
 }
 
 impl RedConfig {
+    /// These thresholds in bytes, and the defaults for the rest.
+    pub fn new(min_bytes: u64, max_bytes: u64) -> Self {
+        let (max_p, weight, gentle) = (default_max_p(), default_weight(), default_gentle());
+        Self { min_bytes, max_bytes, max_p, weight, gentle, ecn: false }
+    }
+
     pub(super) fn validate(self) -> Result<(), String> {
         if self.min_bytes == 0 || self.max_bytes <= self.min_bytes {
             let (min, max) = (self.min_bytes, self.max_bytes);
