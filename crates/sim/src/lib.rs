@@ -36,7 +36,7 @@ mod sender;
 pub mod source;
 mod trace;
 
-pub use astraea_cc::Nanos;
+pub use astraea_cc::{MILLISECOND, Nanos};
 pub use config::{AckConfig, Config, ConfigError, DelayConfig, FlowConfig, LinkConfig, ReorderConfig, SourceConfig};
 pub use engine::{Simulation, Stop};
 pub use flow::{Flow, FlowStats};
@@ -48,4 +48,4 @@ pub use packet::{HEADER, Packet};
 pub use rate::{RateConfig, Server};
 pub use receiver::Completion;
 pub use record::{FlowSlot, LinkSlot, Recorder};
-pub use trace::{Trace, TraceError};
+pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};

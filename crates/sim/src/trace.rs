@@ -5,14 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use astraea_cc::Nanos;
+use astraea_cc::{MILLISECOND, Nanos};
 
 use crate::config::LONGEST;
 
-/// Bytes that an opportunity carries.
-pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
-
-const MILLISECOND: Nanos = 1_000_000;
+/// Bytes that an opportunity of a trace carries.
+pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// Latest time that is accepted, in ms.
 const LATEST_MS: u64 = LONGEST / MILLISECOND;

@@ -12,14 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use astraea_sim::mesh::{Incident, Passage};
-use astraea_sim::{LinkConfig, Nanos, RateConfig, Server};
+use astraea_sim::{LinkConfig, MILLISECOND, Nanos, OPPORTUNITY_BYTES, RateConfig, Server};
 
 use super::options::DIRECTIONS;
-
-const MILLISECOND: Nanos = 1_000_000;
-
-/// Bytes of an opportunity.
-const OPPORTUNITY: f64 = 1500.0;
 
 /// Rate in bit/s above which opportunities say nothing and are left out.
 const FASTEST: f64 = 1e11;
@@ -109,9 +104,9 @@ impl Log {
             let ms = self.until / MILLISECOND;
             self.until += MILLISECOND;
             let carried = self.server.as_ref().map_or(0.0, |server| server.capacity_bytes(0, self.until));
-            while ((self.opportunities + 1) as f64) * OPPORTUNITY <= carried + 1e-6 {
+            while ((self.opportunities + 1) as f64) * f64::from(OPPORTUNITY_BYTES) <= carried + 1e-6 {
                 self.opportunities += 1;
-                writeln!(self.file, "{ms} # {OPPORTUNITY}")?;
+                writeln!(self.file, "{ms} # {OPPORTUNITY_BYTES}")?;
             }
             while let Some(Reverse(line)) = self.waiting.peek()
                 && line.0 < self.until

@@ -1,20 +1,23 @@
 //! Which flows share the link when, and whether they come to equal shares.
 
-use astraea_cc::Nanos;
+use astraea_cc::{MILLISECOND, Nanos, SECOND};
 
 use super::score::SLOT;
 
 /// How near to its fair share a flow has to be, as a part of it.
 const TOLERANCE: f64 = 0.1;
 
-/// Slots of the trailing means that are compared with the fair shares: 500 ms.
-const TRAILING: usize = 50;
+/// Slots of the trailing means that are compared with the fair shares.
+const TRAILING: usize = (500 * MILLISECOND / SLOT) as usize;
 
-/// Slots for which they must have been near at the end: 1 s.
-const HOLD: usize = 100;
+/// Slots for which they must have been near at the end.
+const HOLD: usize = (SECOND / SLOT) as usize;
 
-/// Shortest time in slots after an event in which flows can be expected to settle: 3 s.
-const SHORTEST: usize = 300;
+/// Slots after an event in which flows can be expected to settle, at least.
+const SHORTEST: usize = (3 * SECOND / SLOT) as usize;
+
+/// Events that follow each other within this time count as one.
+const TOGETHER: Nanos = 100 * MILLISECOND;
 
 /// What a flow did: bytes delivered in each slot from the first on, and when it was there (ns).
 pub(super) struct Life {
@@ -50,7 +53,7 @@ pub(super) fn settled_share(lives: &[Life], changes: &[Nanos], capacity: &[f64])
     let mut groups: Vec<(Nanos, Nanos)> = Vec::new();
     for time in times {
         match groups.last_mut() {
-            Some((first, last)) if time - *first < 100_000_000 => *last = time,
+            Some((first, last)) if time - *first < TOGETHER => *last = time,
             _ => groups.push((time, time)),
         }
     }
@@ -79,8 +82,6 @@ fn settles(active: &[&Life], capacity: &[f64], until: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SECOND: Nanos = 1_000_000_000;
 
     fn life(delivered: impl Fn(usize) -> f64, start: Nanos, end: Nanos) -> Life {
         Life { delivered: (0..1000).map(delivered).collect(), start, end, neighbour: false }

@@ -1,6 +1,6 @@
 //! How well a policy did in an episode.
 
-use astraea_cc::Nanos;
+use astraea_cc::{MILLISECOND, Nanos};
 
 use super::Decide;
 use super::divergence::Divergence;
@@ -8,10 +8,10 @@ use super::events::{Life, settled_share};
 use crate::multi_flow::MultiFlow;
 
 /// Length of a recording slot in ns.
-pub(super) const SLOT: Nanos = 10_000_000;
+pub(super) const SLOT: Nanos = 10 * MILLISECOND;
 
-/// Slots over which shares are compared: 500 ms.
-const WINDOW: usize = 50;
+/// Slots over which shares are compared.
+const WINDOW: usize = (500 * MILLISECOND / SLOT) as usize;
 
 /// Names and meanings of the numbers of a score, in order.
 pub const SCORES: [(&str, &str); 13] = [
