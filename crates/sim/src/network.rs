@@ -1,7 +1,6 @@
 //! Everything between senders and receivers: links, delay lines and the event queue.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use astraea_cc::Nanos;
 
@@ -32,13 +31,6 @@ struct Pipe<P> {
     last_arrival: Nanos,
 }
 
-/// A packet that was held back behind a link.
-struct Stray<P> {
-    order: u64,
-    end: PipeEnd,
-    packet: P,
-}
-
 /// Where a delay line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
@@ -61,8 +53,10 @@ pub(crate) struct Network<P = Packet, B = Books> {
     pub(crate) books: B,
     pipes: Vec<Pipe<P>>,
     pipe_of: BTreeMap<PipeKey, u32>,
-    strays: BinaryHeap<Reverse<(Nanos, u64)>>,
-    stray_packets: BTreeMap<u64, Stray<P>>,
+    /// Packets that were held back behind a link, by their arrival and the order in which they were.
+    strays: BTreeMap<(Nanos, u64), (PipeEnd, P)>,
+    /// How many packets have been held back.
+    held_back: u64,
 }
 
 impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
@@ -83,8 +77,8 @@ impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
             books,
             pipes: Vec::new(),
             pipe_of: BTreeMap::new(),
-            strays: BinaryHeap::new(),
-            stray_packets: BTreeMap::new(),
+            strays: BTreeMap::new(),
+            held_back: 0,
         })
     }
 
@@ -138,9 +132,8 @@ impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
         let line = &mut self.pipes[pipe as usize];
         line.last_arrival = line.last_arrival.max(arrival);
         let (end, arrival) = (line.end, line.last_arrival + hold);
-        let order = self.stray_packets.last_key_value().map_or(0, |(k, _)| k + 1);
-        self.strays.push(Reverse((arrival, order)));
-        self.stray_packets.insert(order, Stray { order, end, packet });
+        self.strays.insert((arrival, self.held_back), (end, packet));
+        self.held_back += 1;
         self.events.push(arrival, Event::Stray);
         arrival
     }
@@ -148,10 +141,7 @@ impl<P: queue::Packet + Copy, B: Ledger<P>> Network<P, B> {
     /// Takes the held-back packet whose event is the present one.
     pub(crate) fn arrive_stray(&mut self) -> (PipeEnd, P) {
         self.events.pop();
-        let Reverse((_, order)) = self.strays.pop().expect("a stray event has its packet");
-        let stray = self.stray_packets.remove(&order).expect("a stray has its packet");
-        debug_assert_eq!(stray.order, order);
-        (stray.end, stray.packet)
+        self.strays.pop_first().expect("a stray event has its packet").1
     }
 
     /// Offers a packet to a link.
@@ -186,7 +176,7 @@ impl Network {
     /// or in managed queues (which must not hold acknowledgements).
     pub(crate) fn data_packets(&self) -> usize {
         let lines = self.pipes.iter().flat_map(|p| &p.packets).filter(|(_, packet)| !packet.is_ack()).count();
-        let strays = self.stray_packets.values().filter(|s| !s.packet.is_ack()).count();
+        let strays = self.strays.values().filter(|(_, packet)| !packet.is_ack()).count();
         let managed: usize = self.links.iter().filter(|l| !l.is_virtual()).map(Link::waiting).sum();
         lines + strays + managed
     }
