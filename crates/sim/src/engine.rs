@@ -192,10 +192,9 @@ impl<C: Controller> Simulation<C> {
                 }
                 self.flows[flow as usize].start(&mut self.network);
             }
-            Event::Period(flow) => {
-                let flow = &self.flows[flow as usize];
+            Event::Period(index) => {
+                let flow = &self.flows[index as usize];
                 if flow.is_active() && flow.interval().end == self.network.now {
-                    let Event::Period(index) = event else { unreachable!() };
                     return Some(index as usize);
                 }
             }
