@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use astraea_policy::{Policy, Scratch};
-use libbpf_rs::RingBufferBuilder;
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use crate::attachment::Attachment;
 use crate::error::{Error, Result};
@@ -66,23 +66,31 @@ impl<'a> Local<'a> {
 /// Those of the kernel.
 pub fn serve(attached: &Attachment, ending: &AtomicBool, mut decide: impl FnMut(&Record) -> Answer) -> Result<()> {
     let actions = Actions::map(attached)?;
-    let failed = |error: libbpf_rs::Error| Error::system("cannot read the records of flows", &error);
-    let mut builder = RingBufferBuilder::new();
-    let take = |bytes: &[u8]| {
-        if let Some(record) = intf::from_bytes::<Record>(bytes) {
-            actions.write(&record, &decide(&record));
-        }
-        0
-    };
-    builder.add(attached.map("records"), take).map_err(failed)?;
-    let ring = builder.build().map_err(failed)?;
+    let ring = records(attached, |record| actions.write(&record, &decide(&record)))?;
     while !ending.load(Ordering::Relaxed) && attached.is_there() {
         match ring.poll(WAIT) {
-            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(failed(error)),
+            Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => return Err(unreadable(&error)),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// The ring by which records come out of the kernel; each is given to `take` when the ring is polled.
+fn records<'a>(attached: &Attachment, mut take: impl FnMut(Record) + 'a) -> Result<RingBuffer<'a>> {
+    let mut builder = RingBufferBuilder::new();
+    let each = move |bytes: &[u8]| {
+        if let Some(record) = intf::from_bytes::<Record>(bytes) {
+            take(record);
+        }
+        0
+    };
+    builder.add(attached.map("records"), each).map_err(|error| unreadable(&error))?;
+    builder.build().map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &libbpf_rs::Error) -> Error {
+    Error::system("cannot read the records of flows", error)
 }
 
 /// The answers in memory that the kernel reads.

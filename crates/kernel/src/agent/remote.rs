@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use astraea_policy::{Policy, Signals};
 use astraea_serve::{Client, Origin, Report};
-use libbpf_rs::RingBufferBuilder;
 
-use super::{Actions, Local, WAIT};
+use super::{Actions, Local, WAIT, unreadable};
 use crate::attachment::Attachment;
-use crate::error::{Error, Result};
-use crate::intf::{self, Record};
+use crate::error::Result;
+use crate::intf::Record;
 use crate::layout::ONE;
 
 /// Longest wait while requests are open, in which a late one may stay unnoticed.
@@ -22,23 +21,16 @@ const WATCH: Duration = Duration::from_millis(2);
 /// A flow that has sent no record for so long has ended.
 const EXPIRY: Duration = Duration::from_secs(10);
 
-/// Answers the records of all flows with what a service says, until `ending`. What it has not answered within the client's
-/// timeout, best half a monitoring period, the policy's network answers in this process.
+/// Answers the records of all flows with what a service says, until `ending`. A record that it has not answered within the
+/// client's timeout (half a monitoring period is best) is answered by the policy's network in this process.
 ///
 /// # Errors
-/// Those of the kernel. A service that goes is none.
+/// Those of the kernel. That the service goes away is no error.
 pub fn ask(attached: &Attachment, policy: &Policy, client: &mut Client, ending: &AtomicBool) -> Result<()> {
     let actions = Actions::map(attached)?;
     let mut network = Local::new(policy);
-    let failed = |error: libbpf_rs::Error| Error::system("cannot read the records of flows", &error);
     let records = RefCell::new(Vec::new());
-    let take = |bytes: &[u8]| {
-        records.borrow_mut().extend(intf::from_bytes::<Record>(bytes));
-        0
-    };
-    let mut builder = RingBufferBuilder::new();
-    builder.add(attached.map("records"), take).map_err(failed)?;
-    let ring = builder.build().map_err(failed)?;
+    let ring = super::records(attached, |record| records.borrow_mut().push(record))?;
     let mut flows: HashMap<u64, Flow> = HashMap::new();
     let mut open = 0_usize;
     let mut decisions = Vec::new();
@@ -46,7 +38,7 @@ pub fn ask(attached: &Attachment, policy: &Policy, client: &mut Client, ending: 
     while !ending.load(Ordering::Relaxed) && attached.is_there() {
         let socket = client.socket().map(|socket| socket.as_raw_fd());
         wait(ring.epoll_fd(), socket, if open > 0 { WATCH } else { WAIT });
-        ring.consume().map_err(failed)?;
+        ring.consume().map_err(|error| unreadable(&error))?;
         let now = Instant::now();
         for record in records.borrow_mut().drain(..) {
             let flow = flows.entry(record.flow).or_insert_with(|| Flow::new(now));
@@ -179,6 +171,7 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intf;
 
     #[test]
     fn a_record_in_si_units() {
