@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Held until it goes.
+/// Released when dropped.
 pub(crate) struct Lock(#[expect(dead_code, reason = "closing it is what unlocks")] File);
 
 impl Lock {

@@ -16,7 +16,7 @@ const GAIN: f64 = 0.1;
 const DOWN: f64 = -0.1;
 const UP: f64 = 0.025;
 
-/// What a loss of one packet in one counts in the error, and the most that losses count.
+/// Error added per unit of loss share: a share of 0.01 adds 0.3. And the most that losses add.
 const LOSS: f64 = 30.0;
 const LOSS_MOST: f64 = 0.6;
 

@@ -40,19 +40,20 @@ pub struct FlowStats {
     pub dropped: u64,
     /// Data packets that left the last link of the path within the simulated time.
     pub departed: u64,
-    /// Data packets that reached the receiver.
+    /// Data packets that reached the receiver. Where it acknowledges each packet at once and no link is on the way back, a
+    /// packet is counted when its acknowledgement reaches the sender, the way back later: it has no event before.
     pub arrived: u64,
     /// Those of them that had been overtaken by a later one.
     pub overtaken: u64,
-    /// New payload bytes that did.
+    /// New payload bytes that left the last link of the path within the simulated time.
     pub delivered_bytes: u64,
     /// Payload bytes acknowledged.
     pub acked_bytes: u64,
     /// Sum of the round-trip samples in ns.
     pub rtt_sum: u64,
-    /// Their number.
+    /// Number of round-trip samples.
     pub rtt_count: u64,
-    /// The smallest of them.
+    /// The smallest round-trip sample in ns, `None` without any.
     pub rtt_min: Option<Nanos>,
     /// Messages that the receiver has in full.
     pub completions: Vec<Completion>,

@@ -19,7 +19,7 @@ const FLOWS: usize = 8;
 
 /// Where packets go.
 pub(crate) trait Outlet {
-    /// A packet in parts, the first with its virtio header; `segments` were merged in it.
+    /// A packet in parts, of which the first is its virtio header.
     fn write(&mut self, parts: &[IoSlice<'_>]);
 }
 

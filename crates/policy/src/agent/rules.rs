@@ -11,59 +11,62 @@ pub struct Rules {
     /// Own packets in the queue that the law wants at [`Rules::REFERENCE`] packets/s; it grows with the power
     /// [`Rules::EXPONENT`] of the rate.
     pub backlog: f64,
-    /// Gain of the law: relative step per round trip for an error of 1 …
+    /// Gain of the law: relative step per round trip for an error of 1.
     pub gain: f64,
-    /// … of a flow that wants a queueing delay of this many s or more. Who wants less answers less, in proportion: a step
-    /// moves the queue by its share of a round trip, which overshoots a short delay again and again. Who loses packets answers
-    /// in full: in a buffer of a few of them nothing but losses brings flows together …
+    /// Queueing delay in s that a flow must want to answer with the whole gain. Who wants less answers less, in
+    /// proportion: a step moves the queue by its share of a round trip, which overshoots a short delay again and again.
+    /// Who loses packets answers in full: in a buffer of a few of them nothing but losses brings flows together.
     pub calm: f64,
-    /// … but not less than this share of the gain.
+    /// Share of the gain that is left at least where a flow wants a shorter delay than `calm`.
     pub calm_least: f64,
     /// Largest relative step up, per round trip.
     pub up: f64,
-    /// Share of a step up that the network leaves of it at least …
+    /// Share of the law's step up that the network leaves of it at least where few packets are lost.
     pub growth_left: f64,
-    /// … unless more than this share of the packets is lost, which is no accident.
+    /// Share of lost packets up to which `growth_left` holds. More is no accident.
     pub random_loss: f64,
     /// Largest relative step down, per round trip.
     pub down: f64,
-    /// Step down of the law from which on what the network takes counts in full. Nearer to the law's rest it counts in
-    /// proportion, unless packets are lost: a lone flow's queue would swing more, and it is by this queue that newcomers find
-    /// their share.
+    /// Relative step down of the law per round trip from which on what the network takes counts in full. Nearer to the
+    /// law's rest it counts in proportion, unless packets are lost: a lone flow's queue would swing more, and it is by
+    /// this queue that newcomers find their share.
     pub near_rest: f64,
-    /// What a loss of one packet in one counts in the law's error …
+    /// Error added per unit of loss share: a share of 0.01 adds 0.3.
     pub loss: f64,
-    /// … and the most that losses count: beyond, everyone reacts alike, however uneven a full queue drops.
+    /// Largest error that losses add. Beyond it everyone reacts alike, however uneven a full queue drops.
     pub loss_most: f64,
     /// Share of a burst's losses, as a logarithm, that the window follows per round trip.
     pub burst: f64,
     /// Relative step per round trip of a flow whose own backlog is e times from the one that the law wants at the queue's
     /// level: that is so at e^(1 / (1 - EXPONENT)) times the rate at which it would rest.
     pub fair: f64,
-    /// Time constant of that level in s, the same for all flows.
+    /// Time constant in s of the queue's level, the same for all flows.
     pub level: f64,
-    /// Largest relative step per round trip while a path keeps showing no queue at all …
+    /// Largest relative step per round trip while a path keeps showing no queue at all.
     pub hurry: f64,
-    /// … which begins after this many round trips without one.
+    /// Round trips without a queue after which such steps begin.
     pub hurry_after: f64,
-    /// How much larger than `up` it is at most where the window is e times the one at which it last ended with losses, or an
-    /// e-th of it; nearer in proportion to the logarithm.
+    /// How much larger than `up` such a step is at most, per round trip, where the window is e times the one at which
+    /// such steps last ended with losses, or an e-th of it. Nearer it is less, in proportion to the logarithm.
     pub hurry_near: f64,
-    /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, at most …
+    /// Thresholds of RFC 9406 by which round trips must exceed the smallest to end slow start, unless `early` is less.
     pub patience: u64,
-    /// … and the delay, in multiples of what the law would want at this rate (at least 4 ms), that is enough.
+    /// Queueing delay that is enough to end slow start, in multiples of what the law would want at this rate (at least
+    /// 4 ms).
     pub early: f64,
-    /// Share of the window without its queue that is kept then: it doubled in the last round trip, and others yield.
+    /// Share of the window without its queue that is kept when a queue ends slow start: the window doubled in the last
+    /// round trip, and others yield.
     pub kept: f64,
     /// Window in packets up to which the queue that a newcomer finds is the others'.
     pub modest: f64,
-    /// How long after slow start (and five round trips) a flow is a newcomer …
+    /// How long after slow start (and five round trips) a flow is a newcomer, in ns.
     pub newcomer: Nanos,
-    /// … whose window is lowered to what the others have, to this share of it at least …
+    /// Share of its window that a newcomer keeps at least when it is lowered to what the others have.
     pub newcomer_least: f64,
-    /// … or raised to it, to this multiple at most, …
+    /// Multiple of its window that a newcomer gets at most when it is raised to what the others have.
     pub newcomer_most: f64,
-    /// … the latter if the queueing delay before the drain was below this multiple of what the law wants.
+    /// Multiple of the queueing delay that the law wants below which the delay before the drain must have been for a
+    /// newcomer's window to be raised.
     pub newcomer_short: f64,
     /// What is lost beyond what the path loses anyway, and how that is found.
     pub losses: LossRules,
@@ -78,103 +81,108 @@ pub struct Rules {
 /// What is lost because flows send too much, told from what the path loses whatever is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossRules {
-    /// Time constant in s of the average share of lost packets …
+    /// Time constant in s of the average share of lost packets.
     pub average: f64,
-    /// … in which a larger share of the moment counts as this: a burst is answered at once, and is over.
+    /// Share of lost packets at one moment that counts in that average at most: a burst is answered at once, and is over.
     pub burst: f64,
-    /// What that average counts in the law's error, beyond the base loss, for a packet in one at the reference rate. It
-    /// grows with the power 3/2 of the rate, so that who has more of a link yields although fewer of its packets are lost …
+    /// Error added per unit of the average share of lost packets beyond the base loss, at the reference rate. It grows
+    /// with the power 3/2 of the rate, so that who has more of a link yields although fewer of its packets are lost.
     pub gain: f64,
-    /// … up to this, at which no flow grows.
+    /// Largest error that losses beyond the base loss add. At this one no flow grows.
     pub most: f64,
-    /// Where it counts more than this, no path is filled faster and faster.
+    /// Error that losses beyond the base loss add above which no path is filled faster and faster.
     pub hurried: f64,
-    /// Average share of lost packets from which on flows without a queue hold back at [`DrainRules::tick`], …
+    /// Average share of lost packets from which on flows without a queue hold back at [`DrainRules::tick`].
     pub seen: f64,
-    /// … by what they lose and this share of the rest …
+    /// Share by which they lower the window, beside the share of packets that they lose.
     pub depth: f64,
-    /// … for this long and a round trip (or twice this long), of which the first part passes until all do, …
+    /// How long they hold back, in ns: this and a round trip, or twice this if that is longer. The first part passes
+    /// until all do.
     pub settle: Nanos,
-    /// … and so many round trips apart, or eight strikes of the clock.
+    /// Round trips between two such times at least, or else eight strikes of the clock.
     pub rest: u64,
-    /// Base loss until it has been counted (`seen` at least, then), …
+    /// Share of lost packets that is taken for the base loss until it has been counted (`seen` at least, then).
     pub unknown: f64,
-    /// … which is worth as much as so many packets in each count.
+    /// Packets that this first guess is worth in each count.
     pub belief: f64,
-    /// A count allows for so many standard deviations more than it has found.
+    /// Standard deviations by which a count allows for more loss than it has found.
     pub deviations: f64,
 }
 
 /// How a flow leaps to the window that the average queue says is everybody's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeapRules {
-    /// At multiples of this time of day everybody leaps …
+    /// Everybody leaps at multiples of this time of day, in ns.
     pub every: Nanos,
-    /// … where no larger share of the packets is lost …
+    /// Largest share of lost packets with which a flow leaps.
     pub loss: f64,
-    /// … and the average queueing delay is at most this multiple of what the law wants at the flow's rate.
+    /// Multiple of the queueing delay that the law wants at the flow's rate up to which the average delay must be for a
+    /// leap.
     pub high: f64,
     /// Distance of the window from that one, as a logarithm, that is left alone.
     pub dead: f64,
-    /// Most of it, as a logarithm, that is leapt over downwards.
+    /// Largest part of the distance, as a logarithm, that is leapt over downwards.
     pub down: f64,
-    /// How soon and how far on the whole, …
+    /// How soon and how far a flow leaps that is not young.
     pub old: Stride,
-    /// … and how for this long after slow start …
+    /// How long after slow start a flow is young, in ns.
     pub youth: Nanos,
-    /// … to windows above [`Rules::modest`].
+    /// How soon and how far a young flow leaps, to windows above [`Rules::modest`].
     pub young: Stride,
 }
 
 /// How soon and how far a flow leaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stride {
-    /// For how long (and eight round trips) it must have followed the law since the last leap or drain.
+    /// For how long, in ns (and eight round trips), it must have followed the law since the last leap or drain.
     pub least: Nanos,
-    /// The part of what is beyond the distance left alone that is leapt over, …
+    /// Part of what is beyond the distance left alone that is leapt over.
     pub part: f64,
-    /// … upwards at most so far, as a logarithm.
+    /// Largest leap upwards, as a logarithm.
     pub up: f64,
 }
 
 /// When and how the queue is drained to see the base round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrainRules {
-    /// Rise of the queueing delay over its average that asks for a drain, in s …
+    /// Rise of the queueing delay over its average that asks for a drain, in s, unless `rise_share` is more.
     pub rise: f64,
-    /// … and as a share of the base round-trip time; the larger of both counts.
+    /// The same as a share of the base round-trip time; the larger of both counts.
     pub rise_share: f64,
     /// Time constant of that average in s.
     pub average: f64,
-    /// Shortest time between drains that a rise asks for; at least four round trips.
+    /// Shortest time in ns between drains that a rise asks for; at least four round trips.
     pub rest: Nanos,
-    /// The base round-trip time is looked for when it has not been seen for this long.
+    /// Time in ns for which the base round-trip time must not have been seen for a flow to look for it.
     pub memory: Nanos,
-    /// At multiples of this time of day (a fraction of an hour) it is looked for by everybody …
+    /// Everybody looks for the base round-trip time at multiples of this time of day, in ns (a fraction of an hour).
     pub tick: Nanos,
-    /// … and at multiples of this by those who have seen the queue rise as above since it was last drained, …
+    /// Those who have seen the queue rise as above since it was last drained look for it at multiples of this time of
+    /// day, in ns.
     pub beat: Nanos,
-    /// … if it was not within this time (and two round trips) of that drain, after which the queue comes back, …
+    /// A rise of the queue within this time in ns (and two round trips) of a drain is no reason for that: it comes back
+    /// then.
     pub echo: Nanos,
-    /// … unless it was seen within this time.
+    /// At neither time does a flow look for the base round-trip time that has seen it within this time, in ns.
     pub unseen: Nanos,
-    /// Shortest drain; at least a round trip.
+    /// Shortest drain in ns; at least a round trip.
     pub length: Nanos,
-    /// Share of the bandwidth-delay product, less the margin, that stays in flight …
+    /// Share of the bandwidth-delay product, less the margin, that stays in flight during a drain.
     pub depth: f64,
-    /// … and when everybody drains.
+    /// The same share when everybody drains.
     pub tick_depth: f64,
     /// Margin, as a share of the queueing delay: how far the known base may be above the true one.
     pub margin: f64,
-    /// How long a drain that did not show the base is watched on.
+    /// How long a drain that did not show the base is watched on, in ns.
     pub watch: Nanos,
     /// Drains in a row that the clock asked for and that showed a longer base, until it is believed.
     pub failures: u32,
-    /// Share of packets lost from which a path without a queue is doubted …
+    /// Share of packets lost from which on a path without a queue is doubted.
     pub doubtful: f64,
-    /// … for how long (at least four round trips) before a drain is asked for; doubles with each that shows nothing new …
+    /// How long it is doubted, in ns (at least four round trips), before a drain is asked for. Doubles with each drain
+    /// that shows nothing new.
     pub doubt: Nanos,
-    /// … up to this.
+    /// Longest such time in ns.
     pub doubt_most: Nanos,
     /// Share of the window that stays in flight during such a drain.
     pub doubt_depth: f64,
@@ -183,25 +191,27 @@ pub struct DrainRules {
 /// What is taken for a neighbour that fills the queue whatever a flow does, and how it is met.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NeighbourRules {
-    /// Pressure: the law's error, with the queue that is there, is below this …
+    /// Error of the law, with the queue that is there, below which a flow is under pressure.
     pub pressure: f64,
-    /// … for this long (at least eight round trips) while the queue does not fall.
+    /// Time of pressure in ns (at least eight round trips), while the queue does not fall, that is a sign of a
+    /// neighbour.
     pub pressed: Nanos,
     /// Factor by which the window has shrunk for a queue that stayed, so that a drain that fails is no accident.
     pub shrunk: f64,
-    /// Time of pressure (at least three round trips) that is enough once the window has shrunk by that factor.
+    /// Time of pressure in ns (at least three round trips) that is enough once the window has shrunk by that factor.
     pub pressed_shrunk: Nanos,
-    /// Share of the queue that a drain must leave to have failed because of a neighbour …
+    /// Share of the queue that a drain must leave to have failed because of a neighbour.
     pub stayed: f64,
-    /// … and how many such drains, with none in between that emptied the queue, make a neighbour of it.
+    /// Number of such drains, with none in between that emptied the queue, that makes a neighbour of it.
     pub drains: u32,
     /// Share of the window before all that which a competition begins with.
     pub regained: f64,
-    /// Time between tests whether the neighbour is still there; at least twelve round trips.
+    /// Time in ns between tests whether the neighbour is still there; at least twelve round trips.
     pub test: Nanos,
-    /// Time to the first of them; at least six round trips.
+    /// Time in ns to the first of them; at least six round trips.
     pub first_test: Nanos,
-    /// Shortest test, at least a round trip: long enough for those of flows that compete with their like to overlap.
+    /// Shortest test in ns, at least a round trip: long enough for those of flows that compete with their like to
+    /// overlap.
     pub test_length: Nanos,
     /// Share of the queue's peak below which a test finds nobody, as it does below what the law itself would leave.
     pub empty: f64,
@@ -211,9 +221,9 @@ pub struct NeighbourRules {
     /// Share of the queue between beats below which it must be at them, over the time between two ticks, to be of flows that
     /// drain then: of its like. Beside CUBIC and BBR it is 1 in the middle and was .79 at least (docs/policies.md).
     pub like: f64,
-    /// How long a competition that ended is remembered.
+    /// How long a competition that ended is remembered, in ns.
     pub memory: Nanos,
-    /// How long no suspicion is taken up after one that proved wrong; doubles each time.
+    /// How long no suspicion is taken up after one that proved wrong, in ns; doubles each time.
     pub immunity: Nanos,
     /// The window's square over the packets between losses from which neighbours do not yield to loss. Reno among its like
     /// comes to 2.7 just before a loss, CUBIC to 2.1 for 50 and 2.4 for 250 packets at round trips of 50 ms.
