@@ -79,6 +79,9 @@ const MAPS: [&str; 6] = ["policies", "control", "counters", "records", "actions"
 const POLICY: &str = "policy";
 const NEXT: &str = "next_policy";
 
+/// Flows that are asked for at first: room for all that there could be is megabytes, which take longer than the list.
+const FEW: u32 = 512;
+
 /// Periods that an agent may leave unanswered.
 const PATIENCE: u32 = 10;
 
@@ -288,11 +291,12 @@ impl Attachment {
     /// Those of the kernel.
     pub fn flows(&self) -> Result<Vec<View>> {
         let flows = self.map("flows");
-        // All at once: flows that end meanwhile would make a walk from key to key begin again.
-        let listed = flows
-            .lookup_batch(flows.max_entries(), MapFlags::ANY, MapFlags::ANY)
-            .map_err(|error| Error::system("cannot list flows", &error))?;
-        let mut views: Vec<_> = listed.filter_map(|(_, value)| intf::from_bytes(&value)).map(view).collect();
+        // All at once: flows that end meanwhile would make a walk from key to key begin again. The map gives whole buckets,
+        // each of a few flows; what leaves so much room is therefore all.
+        let mut views = list(flows, FEW)?;
+        if views.len() > FEW as usize / 2 {
+            views = list(flows, flows.max_entries())?;
+        }
         views.sort_by_key(|view| view.view.flow);
         Ok(views)
     }
@@ -395,6 +399,14 @@ fn opening(what: &str, error: &libbpf_rs::Error) -> Error {
         },
         _ => Error::system(format!("cannot open {what}"), error),
     }
+}
+
+/// The flows of a map, of which at most so many are asked for.
+fn list(flows: &MapHandle, count: u32) -> Result<Vec<View>> {
+    let listed = flows
+        .lookup_batch(count, MapFlags::ANY, MapFlags::ANY)
+        .map_err(|error| Error::system("cannot list flows", &error))?;
+    Ok(listed.filter_map(|(_, value)| intf::from_bytes(&value)).map(view).collect())
 }
 
 fn view(view: intf::View) -> View {

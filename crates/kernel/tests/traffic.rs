@@ -439,6 +439,28 @@ fn many_short_connections() {
     assert!(counters.opened >= count && counters.failed == 0, "{counters:?}");
 }
 
+#[test]
+fn many_flows_are_listed() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let attached = own.attach("astraea");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    // More than are asked for at first. The receivers' ends are closed, lest a thousand files be open.
+    let flows: Vec<_> = (0..800)
+        .map(|_| {
+            let stream = socket(to, own.name()).unwrap().connect(None, to).unwrap();
+            listener.accept().unwrap();
+            stream
+        })
+        .collect();
+    let listed = attached.flows().unwrap();
+    let ports: Vec<u16> = flows.iter().map(|flow| flow.local_addr().unwrap().port()).collect();
+    assert!(ports.iter().all(|port| listed.iter().any(|view| view.local_port == *port)), "{}", listed.len());
+}
+
 /// What a socket had under the controller before is not taken over when it comes back to it.
 #[test]
 fn a_socket_that_comes_back_begins_anew() {
