@@ -82,9 +82,13 @@ pub const LENGTH: usize = PERIODS * FEATURES.len();
 
 /// The definition as text: everything that a policy's weights depend on.
 pub fn definition() -> String {
+    defined(format!("local state: {PERIODS} periods, oldest first, zeros before the first\n"), &FEATURES)
+}
+
+/// A definition that begins with `text`, and has a line for each feature.
+pub(crate) fn defined(mut text: String, features: &[Feature]) -> String {
     use std::fmt::Write as _;
-    let mut text = format!("local state: {PERIODS} periods, oldest first, zeros before the first\n");
-    for f in &FEATURES {
+    for f in features {
         writeln!(text, "{}: {}, {:?} {:e}..{:e}", f.name, f.meaning, f.scale, f.low, f.high)
             .expect("writing to a string cannot fail");
     }

@@ -40,6 +40,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#1c5d07",
         "#1e20a3",
         "#8e2e45",
+        "#b07f68",
     ),
     "dark": (
         "#58a6e6",
@@ -59,6 +60,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#768b09",
         "#2e79f5",
         "#d13d91",
+        "#faf3c0",
     ),
 }
 

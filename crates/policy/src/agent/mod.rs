@@ -388,7 +388,7 @@ impl Controller for Agent {
         }
         if self.startup.is_running() {
             let (in_flight, app_limited) = self.monitor.in_flight();
-            if !ack.rate.app_limited && (self.guide.is_none() || self.uses(in_flight, app_limited)) {
+            if !ack.rate.app_limited && (self.config.form == Form::Paper || self.uses(in_flight, app_limited)) {
                 self.set_window(self.cwnd + ack.acked as f64);
             }
             if self.config.form == Form::Guided && rtt.smoothed() > 0 {

@@ -188,8 +188,8 @@ fn a_window_that_the_application_leaves_unused_does_not_grow() {
 #[test]
 fn slow_start_does_not_grow_an_unused_window_either() {
     // Twelve acknowledgements of one packet each, of which the first says that the application had nothing to send.
-    let grown = |in_flight: u64| {
-        let mut flow = Flow::of(Form::Guided);
+    let grown = |form: Form, in_flight: u64| {
+        let mut flow = Flow::of(form);
         for index in 0..12 {
             let rate = RateSample { app_limited: index == 0, ..RateSample::default() };
             let told = Ack { rate, in_flight: (in_flight - 1) * u64::from(MSS), ..ack(flow.now, 1, Some(ms(40.0))) };
@@ -198,7 +198,9 @@ fn slow_start_does_not_grow_an_unused_window_either() {
         flow.agent.window() / 1000.0
     };
     // Eight in flight, and one that may have been lost, are five sixths of ten packets, and not of eleven.
-    assert_eq!([5, 7, 8, 17].map(grown), [10.0, 10.0, 11.0, 21.0]);
+    for form in [Form::Pure, Form::Guided] {
+        assert_eq!([5, 7, 8, 17].map(|in_flight| grown(form, in_flight)), [10.0, 10.0, 11.0, 21.0]);
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl AuroraPolicy {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
         let mut parts = Parts::read(bytes, &KEYS)?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, state::fnv1a(&Self::definition()))?;
+        parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
         parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
         let alpha = parts.number("alpha", &ALPHA)?;
         let limit = parts.number("action_limit", &LIMIT)?;
@@ -125,11 +125,7 @@ impl AuroraPolicy {
 
     /// Everything that the weights depend on, as text.
     pub fn definition() -> String {
-        let features = FEATURES
-            .iter()
-            .map(|f| format!("{}: {}, {:?} {:e}..{:e}\n", f.name, f.meaning, f.scale, f.low, f.high))
-            .collect::<String>();
-        format!("form: {FORM}\nintervals, oldest first, 0, 1, 1 before the first\n{features}")
+        state::defined(format!("form: {FORM}\nintervals, oldest first, 0, 1, 1 before the first\n"), &FEATURES)
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.
@@ -138,7 +134,7 @@ impl AuroraPolicy {
         let own = [
             ("format", file::FORMAT.to_owned()),
             ("form", FORM.to_owned()),
-            ("definition_hash", format!("{:016x}", state::fnv1a(&Self::definition()))),
+            ("definition_hash", format!("{:016x}", state::fnv1a(Self::definition()))),
             ("activation", ACTIVATION.to_owned()),
             ("shape", network::shape(&self.layers)),
             ("alpha", alpha.to_string()),
