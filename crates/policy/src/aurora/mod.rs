@@ -31,7 +31,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     title: "Aurora",
     kind: "learned",
     year: 2019,
-    reference: "Jay et al., ICML 2019; PCC-RL",
+    reference: "Jay et al., ICML 2019; models/aurora.md",
     parameters: &[
         rate("start", 6e6, "rate at the start"),
         rate("least", 0.5e6, "smallest rate"),
