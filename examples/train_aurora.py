@@ -4,8 +4,8 @@ python examples/train_aurora.py mine.aurora --steps 4000000 --seed 1
 astraea run three-flows --cc mine.aurora,aurora,cubic
 
 This is how the shipped policy was made, in two minutes on one core. Without options a few seconds show that it runs; a
-policy that is worth something takes a million steps and more. What one must know of Aurora is in docs/environments.md (SingleFlow) and in
-`crates/policy/src/aurora/sender.rs`.
+policy that is worth something takes a million steps and more. What one must know of Aurora is in docs/environments.md
+(SingleFlow) and in `crates/policy/src/aurora/sender.rs`.
 """
 
 # ruff: noqa: ARG002  the interface is that of Stable-Baselines3
