@@ -1,4 +1,4 @@
-"""Trains Aurora's policy (Jay et al., ICML 2019) as its authors did, with PPO: `pip install stable-baselines3`.
+"""Trains Aurora's policy (Jay et al., ICML 2019) as its authors did, with PPO: needs the extra train.
 
 python examples/train_aurora.py mine.aurora --steps 4000000 --seed 1
 astraea run three-flows --cc mine.aurora,aurora,cubic
