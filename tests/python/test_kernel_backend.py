@@ -40,6 +40,8 @@ real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here
 
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
+AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
+
 COMMAND = str(Path(sys.executable).with_name("astraea"))
 
 LINK = """
@@ -343,11 +345,13 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
 
 
 @real
-def test_rule_tables_do_not_run_in_the_kernel(astraea: Run) -> None:
-    shutil.copy(TABLE, "mine.dna")
-    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", "mine.dna")
+@pytest.mark.parametrize(("file", "what"), [(TABLE, "a rule table"), (AURORA, "a policy of Aurora's")])
+def test_some_files_do_not_run_in_the_kernel(astraea: Run, file: Path, what: str) -> None:
+    name = f"mine{file.suffix}"
+    shutil.copy(file, name)
+    status, _, err = astraea("run", "short.toml", "--backend", "kernel", "--cc", name)
     assert status == 2
-    assert err == ("astraea: --cc mine.dna: a rule table does not run in the kernel; expected --backend sim or quic\n")
+    assert err == f"astraea: --cc {name}: {what} does not run in the kernel; expected --backend sim or quic\n"
 
 
 @real

@@ -41,6 +41,8 @@ real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here
 
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
+AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
+
 LINK = """
 [link.bottleneck]
 rate = "20Mbps"
@@ -78,7 +80,8 @@ def _results(directory: str = "out/short") -> dict[str, Any]:
 def test_schemes_that_no_kernel_has_give_complete_results(astraea: Run) -> None:
     shutil.copy(models.path("astraea"), "mine.safetensors")
     shutil.copy(TABLE, "table.dna")
-    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna"]
+    shutil.copy(AURORA, "mine.aurora")
+    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna", "mine.aurora"]
     status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", ",".join(schemes), "-q")
     assert status == 0, err
     found = _results()

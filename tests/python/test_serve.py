@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+import astraea
 from astraea.cli.host import program
 from astraea.client import Client, Report, Terms, law_step, rule
 from astraea.errors import UserError
@@ -190,14 +191,14 @@ def test_a_key_on_udp(directory: Path) -> None:
                 Client(address, key=wrong).connect(0.2)
         settings = ["flow.0.duration=1s", "flow.0.start.every=300ms", "duration=2s"]
         run = functools.partial(api.execute, "three-flows", ["astraea"], settings=settings, trials=1, jobs=1)
-        assert run(decide=address, key=str(key)).content == run().content
+        assert run(decide=f"service={address}", key=str(key)).content == run().content
         with pytest.raises(UserError, match="no answer within 1 s"):
-            run(decide=address)
+            run(decide=f"service={address}")
         key.chmod(0o644)
         with pytest.raises(UserError, match="mode 644: others could read it"):
-            run(decide=address, key=str(key))
+            run(decide=f"service={address}", key=str(key))
     with pytest.raises(UserError, match="a service that others can reach needs a key"):
-        run(decide="udp:192.0.2.1:5")
+        run(decide="service=udp:192.0.2.1:5")
 
 
 def test_a_client_without_a_service_needs_terms() -> None:
@@ -338,7 +339,7 @@ def test_nobody_waits_for_a_service_that_accepts_nobody(directory: Path, example
         run = subprocess.run([example, f"unix:{path}", "1", "100"], capture_output=True, timeout=PATIENT, check=False)
         assert (run.returncode, run.stderr.decode()) == (2, f"example: unix:{path}: no service answers\n")
         with pytest.raises(UserError, match="no service: it accepts no connection"):
-            api.execute("three-flows", ["astraea"], decide=f"unix:{path}")
+            api.execute("three-flows", ["astraea"], decide=f"service=unix:{path}")
         with pytest.raises(UserError, match="no service"):
             Client(f"unix:{path}").connect(0.2)
 
@@ -425,14 +426,12 @@ def test_flows_of_the_simulator_are_decided_as_locally(service: str, scheme: str
 
     settings = ["flow.0.duration=6s", "flow.0.start.every=1s"]
     local = api.execute("three-flows", [scheme], settings=settings, jobs=1)
-    remote = api.execute("three-flows", [scheme], settings=settings, jobs=1, decide=service)
+    remote = api.execute("three-flows", [scheme], settings=settings, jobs=1, decide=f"service={service}")
     assert remote.content == local.content
     assert remote.series.equals(local.series)
 
 
 def test_mistakes_with_a_service_are_one_line(service: str) -> None:
-    from astraea.eval import api
-
     for scheme, decide, backend, expected in (
         ("astraea", "unix:/nonexistent/x.sock", "sim", "unix:/nonexistent/x.sock: no service: No such file"),
         ("astraea", "tcp:1", "sim", "expected unix:PATH or udp:HOST:PORT"),
@@ -440,7 +439,9 @@ def test_mistakes_with_a_service_are_one_line(service: str) -> None:
         ("astraea", service, "kernel", "--decide: flows of the kernel's TCP cannot ask a service"),
     ):
         with pytest.raises(UserError, match=re.escape(expected)):
-            api.execute("three-flows", [scheme], decide=decide, backend=backend)
+            astraea.run("three-flows", scheme, decide=f"service={decide}", backend=backend)
+    with pytest.raises(UserError, match=r"^--key: only a service shares a key"):
+        astraea.run("three-flows", "astraea", key="key.txt")
 
 
 def test_a_service_that_leaves_ends_the_run(directory: Path) -> None:
@@ -451,7 +452,7 @@ def test_a_service_that_leaves_ends_the_run(directory: Path) -> None:
     with running("--listen", f"unix:{path}", wait=str(path)) as server:
         threading.Timer(0.5, server.kill).start()
         with pytest.raises(UserError, match=r"did not answer \d+ of \d+ requests|no service"):
-            api.execute("three-flows", ["astraea"], trials=20, jobs=1, decide=f"unix:{path}")
+            api.execute("three-flows", ["astraea"], trials=20, jobs=1, decide=f"service=unix:{path}")
 
 
 def test_the_command_says_who_may_decide() -> None:

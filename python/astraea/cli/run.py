@@ -24,8 +24,6 @@ from rich.text import Text
 
 from astraea.cli import summary
 from astraea.cli.output import Json, Quiet, err, out, write_file
-from astraea.client import DEFAULT_ADDRESS
-from astraea.errors import UserError
 from astraea.eval import api, layout, registry, results, runner
 from astraea.eval import backend as backends
 from astraea.eval.trial import TrialKey
@@ -102,7 +100,7 @@ def run(
             help="Who decides for learned schemes: they themselves ([b]local[/b]), or an inference service, "
             "[b]service[/b] or [b]service=unix:PATH[/b].",
         ),
-    ] = "local",
+    ] = api.LOCAL,
     key: Annotated[
         str | None,
         typer.Option(
@@ -136,7 +134,7 @@ def run(
             trace=trace,
             backend=backend,
             max_lateness=max_lateness,
-            decide=_service(decide, key),
+            decide=decide,
             key=key,
             progress=functools.partial(_progress, quiet=quiet, bar=not quiet and not json),
         )
@@ -182,18 +180,6 @@ def _warn(found: api.Results) -> None:
         count = f"{len(failed)} {'flow' if len(failed) == 1 else 'flows'} failed"
         where = f"{trial['cc']}, seed {trial['seed']}, flow {flow['flow']}"
         err().print(f"astraea: {count}: {where}: {flow['failure']}", soft_wrap=True)
-
-
-def _service(decide: str, key: str | None) -> str | None:
-    """The address of the service that decides, if one does."""
-    kind, given, address = decide.partition("=")
-    if decide == "local":
-        if key is not None:
-            raise UserError("--key: only a service shares a key; expected --decide service=udp:HOST:PORT with it")
-        return None
-    if kind != "service" or (given and not address):
-        raise UserError(f'--decide "{decide}": expected local, service or service=ADDRESS, like service=unix:PATH')
-    return address or DEFAULT_ADDRESS
 
 
 def _report(directory: Path) -> Path:

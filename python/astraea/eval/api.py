@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from astraea.client import DEFAULT_ADDRESS
 from astraea.errors import UserError, check_text
 from astraea.eval import backend as backends
 from astraea.eval import registry, results, runner
@@ -23,6 +24,9 @@ from astraea.eval.trial import TrialKey
 from astraea.scenario import document, overrides
 from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
 from astraea.scenario.units import parse_time
+
+LOCAL = "local"
+"""Learned schemes decide themselves."""
 
 Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
 """Entered when everything is checked and nothing has run; what it gives is called after each trial."""
@@ -73,11 +77,12 @@ def run(
     trace: str | Path | None = None,
     backend: str = "sim",
     max_lateness: str | None = None,
+    decide: str = LOCAL,
+    key: str | Path | None = None,
 ) -> Results:
     """Run schemes on a scenario.
 
-    The arguments are those of `astraea run` (docs/command-line.md), but learned schemes always decide themselves: there
-    is no `--decide` and no `--key`. Nothing is printed or written.
+    The arguments are those of `astraea run` (docs/command-line.md). Nothing is printed or written.
 
     Args:
         scenario: Name of a scenario that is shipped, or path of a .toml file.
@@ -93,6 +98,9 @@ def run(
             connections over the same links.
         max_lateness: What one packet in a thousand may be late on emulated links before a trial counts as unfaithful,
             such as "1ms"; None: 2 ms.
+        decide: Who decides for learned schemes: "local", they themselves; "service", the inference service at its usual
+            address; or "service=ADDRESS", where ADDRESS is unix:PATH or udp:HOST:PORT.
+        key: File with the key that is shared with the service.
 
     Raises:
         UserError: Bad input, in one line.
@@ -108,6 +116,8 @@ def run(
         trace=None if trace is None else str(trace),
         backend=backend,
         max_lateness=max_lateness,
+        decide=decide,
+        key=None if key is None else str(key),
     )
     if found.outcome.interrupted:
         raise KeyboardInterrupt
@@ -125,14 +135,11 @@ def execute(
     trace: str | None = None,
     backend: str = "sim",
     max_lateness: str | None = None,
-    decide: str | None = None,
+    decide: str = LOCAL,
     key: str | None = None,
     progress: Progress = lambda _: nullcontext(lambda _: None),
 ) -> Results:
-    """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials.
-
-    `decide` is the address of an inference service, `key` the file with the key that is shared with it.
-    """
+    """Run schemes on a scenario, with everything as the command line has it; Ctrl-C keeps the finished trials."""
     for name, texts in (("cc", cc), ("settings", settings), ("trace", [trace or ""])):
         for text in texts:
             check_text(name, text)
@@ -144,7 +151,8 @@ def execute(
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
     schemes = registry.split(cc)
-    made = backends.make(backend, _lateness(max_lateness), _service(decide, key))
+    service = _service(decide, key)
+    made = backends.make(backend, _lateness(max_lateness), service)
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
         laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
         with progress(laid) as on_done:
@@ -153,7 +161,7 @@ def execute(
         "--backend": backend if backend != "sim" else None,
         "--max-lateness": max_lateness,
         # In the simulator it does not matter who decides.
-        "--decide": f"service={decide}" if decide is not None and backend == "quic" else None,
+        "--decide": f"service={service['address']}" if service is not None and backend == "quic" else None,
         "--key": key if backend == "quic" else None,
     }
     command = _command(
@@ -170,11 +178,16 @@ def _check(name: str, value: int, least: int, most: int | None) -> None:
         raise UserError(f"{name}: is {value!r}; expected a whole number {limits}")
 
 
-def _service(address: str | None, key: str | None) -> dict[str, str] | None:
-    """The inference service that decides, as a backend takes it."""
-    if address is None:
+def _service(decide: str, key: str | None) -> dict[str, str] | None:
+    """The inference service that decides, as a backend takes it, if one does."""
+    kind, given, address = decide.partition("=")
+    if decide == LOCAL:
+        if key is not None:
+            raise UserError("--key: only a service shares a key; expected --decide service=udp:HOST:PORT with it")
         return None
-    return {"address": address} | ({} if key is None else {"key": str(Path(key).resolve())})
+    if kind != "service" or (given and not address):
+        raise UserError(f'--decide "{decide}": expected local, service or service=ADDRESS, like service=unix:PATH')
+    return {"address": address or DEFAULT_ADDRESS} | ({} if key is None else {"key": str(Path(key).resolve())})
 
 
 def _lateness(text: str | None) -> int | None:

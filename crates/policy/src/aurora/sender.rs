@@ -27,7 +27,7 @@ pub struct AuroraConfig {
     pub start: f64,
     /// Smallest: 0.5 Mbit/s there.
     pub least: f64,
-    /// Largest: 300 Mbit/s there.
+    /// Largest, no less than the smallest: 300 Mbit/s there.
     pub most: f64,
     /// Change by an action of 1 ([`action::scaled`]).
     pub alpha: f64,
