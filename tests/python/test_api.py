@@ -30,6 +30,7 @@ def test_results(tmp_path: Path) -> None:
     (tmp_path / "even.trace").write_text("".join(f"{ms}\n" for ms in range(1, 101)))
     results = astraea.run("three-flows", settings=SHORT, trials=2, trace=tmp_path / "even.trace")
     assert [(trial["cc"], trial["seed"]) for trial in results.trials] == [("cubic", 1), ("cubic", 2)]
+    assert results.content["scenario"]["title"].endswith("flow.0.duration=3s) (trace even.trace)")
     assert results.summary["cubic"]["utilization"]["n"] == 2
     # One packet of 1448 bytes of payload each millisecond.
     assert results.tables["links.parquet"]["capacity"].mean() == pytest.approx(1448 * 8e-3, rel=1e-3)

@@ -150,6 +150,7 @@ def execute(
     loaded = document.load(scenario, settings)
     if trace is not None:
         loaded.change(f"link.{_bottleneck(loaded)}.trace", trace, "--trace")
+        loaded.entitle([f"trace {Path(trace).name}"])
     schemes = registry.split(cc)
     service = _service(decide, key)
     made = backends.make(backend, _lateness(max_lateness), service)

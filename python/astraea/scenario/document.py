@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -47,6 +47,15 @@ class Document:
         keys = overrides.keys_of(walked, value)
         self.changed |= dict.fromkeys((walked, *sorted(keys)), option)
         self._drop_from_sweeps(set().union(*map(overrides.replaced_by, keys)))
+
+    def entitle(self, changes: Sequence[str]) -> None:
+        """Name what was changed in the title, unless that was set as well.
+
+        "Three flows, 40 s apart" is not true of what was run with flow.0.start.every=10s.
+        """
+        title = self.raw.get("title", "")
+        if changes and "title" not in self.changed and isinstance(title, str):
+            self.raw["title"] = f"{title or self.path.stem} ({', '.join(changes)})"
 
     def base(self, key: str) -> Path:
         """Where a relative file in `key` starts: what is typed on the command line, where it is typed."""
@@ -136,8 +145,5 @@ def load(scenario: str, settings: Iterable[str] = ()) -> Document:
     settings = list(settings)
     for setting in settings:
         document.change(*overrides.parse(setting))
-    title = raw.get("title", "")
-    if settings and "title" not in document.changed and isinstance(title, str):
-        # "Three flows, 40 s apart" is not true of what was run with flow.0.start.every=10s.
-        raw["title"] = f"{title or path.stem} ({', '.join(settings)})"
+    document.entitle(settings)
     return document
