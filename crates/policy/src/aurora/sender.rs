@@ -120,7 +120,9 @@ impl Aurora {
     }
 
     fn next_interval(&self, now: Nanos, round_trips: f64) -> Interval {
-        Interval::new(now, self.history.next_length(round_trips).unwrap_or(0).max(SHORTEST))
+        // Until an interval has had a round-trip time, the smoothed one stands for its mean.
+        let assumed = || (round_trips * self.smoothed as f64) as Nanos;
+        Interval::new(now, self.history.next_length(round_trips).unwrap_or_else(assumed).max(SHORTEST))
     }
 
     fn decide(&mut self) {
@@ -302,6 +304,20 @@ mod tests {
         let rate = flow.sender.rate();
         flow.end(165.0);
         assert_eq!((flow.sender.observation(), flow.sender.rate()), ([0.0, 1.25, 2.0].as_slice(), rate));
+    }
+
+    #[test]
+    fn without_an_acknowledgement_at_first_intervals_have_their_length() {
+        let mut flow = Flow::new(policy(0.0, 0.0));
+        flow.send(0.0);
+        flow.ack(40.0, 40.0, false);
+        flow.end(60.0);
+        // Nothing comes back in the first interval that counts: the next lasts half of the 40 ms that are known.
+        flow.send(61.0);
+        flow.end(120.0);
+        flow.send(121.0);
+        flow.end(140.0);
+        assert_eq!(flow.sender.observation(), [0.0, 1.0, 1.0]);
     }
 
     #[test]
