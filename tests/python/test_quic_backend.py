@@ -220,7 +220,7 @@ def test_a_service_decides_for_learned_schemes(astraea: Run) -> None:
         status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea-pure", *decide)
         address = decide[0].removeprefix("--decide=service=")
         assert (status, out, err.count("\n")) == (2, "", 1)
-        assert err.startswith(f"astraea: short.toml: flow.0.scheme: {address}: serves policy ")
+        assert err.startswith(f"astraea: --cc astraea-pure: {address}: serves policy ")
     status, out, err = astraea("run", "short.toml", "--backend", "quic", "--cc", "astraea", decide[0])
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"astraea: short.toml: decide: {address}: no ")

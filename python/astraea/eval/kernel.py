@@ -40,6 +40,7 @@ _NOT_IN_KERNEL: dict[type, str] = {
 
 _INTERRUPTED = 130
 _FLOW = re.compile(r"flows\[(\d+)\]")
+_SCHEME = re.compile(r"^flows\[(\d+)\]\.scheme: (.*)")
 
 
 class Kernel:
@@ -134,8 +135,7 @@ class Kernel:
         line = lines[-1].removeprefix("astraea: ") if lines else f"ended with status {child.returncode}"
         if child.returncode != 2:
             line = f"{host.PROGRAM} trial failed: {line}"
-        named = _FLOW.sub(lambda found: f"flow.{trial.flows[int(found[1])].group}", line)
-        raise UserError(f"{where}: {named}")
+        raise UserError(_told(line, trial, where))
 
 
 class Quic(Kernel):
@@ -224,6 +224,14 @@ def availability() -> tuple[dict[str, str | None], str | None]:
         for scheme in findings["schemes"]
     }
     return kernel, blocked
+
+
+def _told(line: str, trial: Resolved, where: str) -> str:
+    """What `astraead trial` says, by the options and keys that the user knows; `where` names the scenario."""
+    if (scheme := _SCHEME.match(line)) and (plan := trial.flows[int(scheme[1])]).under_test:
+        return f"--cc {plan.scheme.label}: {scheme[2]}"
+    line = _SCHEME.sub(r"flows[\1].cc: \2", line)
+    return f"{where}: {_FLOW.sub(lambda found: f'flow.{trial.flows[int(found[1])].group}', line)}"
 
 
 def _late(result: dict[str, Any]) -> int:
