@@ -1,10 +1,8 @@
-"""Aurora's policies: in files, as a scheme, and trained by the example."""
+"""Aurora's policies: in Python, and trained by the example."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,52 +11,15 @@ import numpy as np
 import pytest
 
 from astraea import _native
-from astraea.cli import main
-
-Run = Callable[..., tuple[int, str, str]]
 
 ROOT = Path(__file__).parents[2]
 
-SHORT = ["--set", "duration=3s", "--set", "flow.0.start.every=1s", "--trials", "1", "--no-report", "--out", "run"]
 
-
-@pytest.fixture
-def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in an empty directory: exit status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(arguments)
-        return status, *capsys.readouterr()
-
-    return run
-
-
-def test_a_policy_in_a_file_is_a_scheme(astraea: Run) -> None:
+def test_a_file_gives_back_the_policy(tmp_path: Path) -> None:
     shipped = _native.AuroraPolicy.shipped()
-    shipped.save("mine.aurora")
-    assert _native.AuroraPolicy.load("mine.aurora").metadata == shipped.metadata
-    status, _, err = astraea("run", "three-flows", "--cc", "mine.aurora,aurora", *SHORT)
-    assert status == 0, err
-    summary = json.loads(Path("run/results.json").read_text())["summary"]
-    assert summary["mine.aurora"] == summary["aurora"], "the same policy"
-
-
-@pytest.mark.parametrize(
-    ("content", "text", "message"),
-    [
-        (None, "mine.aurora", "mine.aurora: cannot be read: No such file or directory"),
-        (b"hello", "mine.aurora", "mine.aurora: not a safetensors file"),
-        (b"x", "mine.aurora:alpha=1", 'mine.aurora: a policy of Aurora\'s takes no parameters, not ":alpha=1"'),
-    ],
-)
-def test_a_mistake_is_one_line(astraea: Run, content: bytes | None, text: str, message: str) -> None:
-    if content is not None:
-        Path("mine.aurora").write_bytes(content)
-    status, out, err = astraea("run", "three-flows", "--cc", text)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"astraea: {message}")
+    shipped.save(tmp_path / "mine.aurora")
+    assert (tmp_path / "mine.aurora").read_bytes() == (ROOT / "crates/policy/src/aurora/shipped.aurora").read_bytes()
+    assert _native.AuroraPolicy.load(tmp_path / "mine.aurora").metadata == shipped.metadata
 
 
 def test_wrong_weights_are_refused() -> None:
@@ -67,8 +28,9 @@ def test_wrong_weights_are_refused() -> None:
         _native.AuroraPolicy([(np.zeros((1, 4)), np.zeros(1))])
     with pytest.raises(ValueError, match=r"^action_limit is \"0\", expected 0\.001 to"):
         _native.AuroraPolicy([one], action_limit=0.0)
-    with pytest.raises(ValueError, match=r"^observations: shape \(2, 4\), expected \(n, 3\)$"):
-        _native.AuroraPolicy([one]).forward(np.zeros((2, 4)))
+    for wrong, found in ((np.zeros((2, 4)), r"shape \(2, 4\)"), (np.zeros(3), "no table"), ("x", "no table")):
+        with pytest.raises(ValueError, match=rf"^observations: {found}.*, expected numbers of shape \(n, 3\)$"):
+            _native.AuroraPolicy([one]).forward(wrong)
 
 
 @pytest.fixture(scope="module")

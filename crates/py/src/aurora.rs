@@ -75,15 +75,15 @@ impl AuroraPolicy {
     }
 
     /// The actions for many observations.
-    fn forward<'py>(
-        &self,
-        py: Python<'py>,
-        observations: PyArrayLike2<'py, f32, AllowTypeChange>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn forward<'py>(&self, py: Python<'py>, observations: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let expected = self.inner.inputs();
-        if observations.shape()[1] != expected {
-            let [rows, found] = [observations.shape()[0], observations.shape()[1]];
-            return Err(value_error(format!("observations: shape ({rows}, {found}), expected (n, {expected})")));
+        let wrong =
+            |found: String| value_error(format!("observations: {found}, expected numbers of shape (n, {expected})"));
+        let observations: PyArrayLike2<'py, f32, AllowTypeChange> =
+            observations.extract().map_err(|_| wrong("no table of numbers".to_owned()))?;
+        let [rows, found] = [observations.shape()[0], observations.shape()[1]];
+        if found != expected {
+            return Err(wrong(format!("shape ({rows}, {found})")));
         }
         let mut scratch = astraea_policy::aurora::Scratch::default();
         let rows = observations.as_array();
