@@ -606,3 +606,13 @@ def test_the_host_s_commands_get_their_arguments_as_they_are(tmp_path: Path, mon
     command = [sys.executable, "-c", "import sys; from astraea.cli import main; sys.exit(main())", *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == arguments
+
+
+def test_more_schemes_than_columns_are_listed_in_rows(astraea: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    schemes = "cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy"
+    short = ["--set", "duration=3s", "--set", "flow.0.start.every=1s", "--trials", "1", "--no-report"]
+    status, out, err = astraea("run", "three-flows", "--cc", schemes, *short)
+    assert status == 0, err
+    names = [line.split()[0] for line in out.splitlines() if line and line.split()[0] in schemes.split(",")]
+    assert names == schemes.split(",")

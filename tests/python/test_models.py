@@ -11,23 +11,9 @@ import pytest
 from networks import policy
 
 from astraea import _native, export, models
-from astraea.cli import main
 from astraea.errors import UserError
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in an empty directory: exit status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(arguments)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
