@@ -1,4 +1,4 @@
-"""Trains Aurora's policy (Jay et al., ICML 2019) as its authors did, with PPO: needs the extra train.
+"""Trains Aurora's policy (Jay et al., ICML 2019) with PPO, nearly as its authors did: needs the extra train.
 
 python examples/train_aurora.py mine.aurora --steps 4000000 --seed 1
 astraea run three-flows --cc mine.aurora,aurora,cubic
@@ -84,7 +84,11 @@ class Links(VecEnv):
 
 
 def train(steps: int, seed: int, **settings: Any) -> PPO:
-    """A learner after so many steps, with the hyper-parameters of PCC-RL's `stable_solve.py`."""
+    """A learner after so many steps.
+
+    The hyper-parameters are those of PCC-RL's `stable_solve.py` and of the PPO1 that it uses, but for three things: the
+    step size falls to 0, which was constant there; rewards have another scale; actions end at 1.
+    """
     torch.set_num_threads(1)
     learner = PPO(
         "MlpPolicy",
