@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,3 +47,12 @@ def test_a_mistake_is_one_line(astraea: Run, content: bytes | None, text: str, m
     status, out, err = astraea("run", "three-flows", "--cc", text)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"astraea: {message}")
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora"])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_not_opened(astraea: Run, suffix: str, make: Callable[[str], None]) -> None:
+    make(f"mine{suffix}")
+    status, out, err = astraea("run", "three-flows", "--cc", f"mine{suffix}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"astraea: mine{suffix}: is no file; expected a ")

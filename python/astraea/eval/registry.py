@@ -143,6 +143,8 @@ def _file(text: str, suffix: str, directory: Path) -> SchemeSpec:
     what, load = FILES[suffix]
     if rest:
         raise UserError(f'{path}: {what} takes no parameters, not "{rest}"')
+    if path.exists() and not path.is_file():  # to open a pipe that nobody writes to would wait for ever
+        raise UserError(f"{path}: is no file; expected {what}")
     try:
         return SchemeSpec(text, str(path), {}, policy=load(path))
     except ValueError as error:
