@@ -12,6 +12,7 @@ __all__ = [
     "Batch",
     "Cancel",
     "Environment",
+    "OrcaPolicy",
     "ParallelEnvironment",
     "Policy",
     "RemyTable",
@@ -43,7 +44,7 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy] | None = None) -> None:
+def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
 
 @final
@@ -146,6 +147,31 @@ class AuroraPolicy:
         """Actions (n,) for observations (n, inputs). ValueError for another shape."""
 
 @final
+class OrcaPolicy:
+    """A policy of Orca's: from the features of the last reports to the power of four that multiplies CUBIC's window.
+
+    `layers` are weights (outputs, inputs) and biases (outputs,), with max(0, x) between them and a tanh at the end;
+    `metadata` holds further texts for people. ValueError with one line if they make no policy.
+    """
+
+    def __new__(
+        cls, layers: Sequence[tuple[ArrayLike, ArrayLike]], *, metadata: Mapping[str, str] | None = None
+    ) -> OrcaPolicy: ...
+    @staticmethod
+    def shipped() -> OrcaPolicy:
+        """The policy of the scheme `orca`."""
+    @staticmethod
+    def load(path: str | PathLike[str]) -> OrcaPolicy:
+        """Reads a `.orca` file. ValueError with one line that begins with the path."""
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a `.orca` file, as a whole or not at all. ValueError with one line that begins with the path."""
+    @property
+    def metadata(self) -> dict[str, str]:
+        """All metadata as the file has it, in the order of the names."""
+    def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Actions (n,) for observations (n, inputs). ValueError for another shape."""
+
+@final
 class RemyTable:
     """A rule table of RemyCC."""
 
@@ -182,7 +208,7 @@ def simulate(
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
-    policies: Mapping[str, Policy | RemyTable | AuroraPolicy] | None = None,
+    policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 

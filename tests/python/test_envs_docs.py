@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from astraea.envs import MultiFlowEnv, SingleFlowEnv
-from astraea.envs.settings import MultiFlowSettings, RewardSettings, SingleFlowSettings
+from astraea.envs import MultiFlowEnv, OrcaEnv, SingleFlowEnv
+from astraea.envs.settings import MultiFlowSettings, OrcaSettings, RewardSettings, SingleFlowSettings
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
 
@@ -24,7 +24,11 @@ def documented(kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("env", "kind", "settings"),
-    [(SingleFlowEnv, "SingleFlow", SingleFlowSettings), (MultiFlowEnv, "MultiFlow", MultiFlowSettings)],
+    [
+        (SingleFlowEnv, "SingleFlow", SingleFlowSettings),
+        (OrcaEnv, "Orca", OrcaSettings),
+        (MultiFlowEnv, "MultiFlow", MultiFlowSettings),
+    ],
 )
 def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) -> None:
     explicit = documented(kind)
@@ -39,6 +43,8 @@ def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) 
             name: {**explicit[name], **value} if isinstance(value, dict) else value for name, value in SURE.items()
         }
         assert_alike(env(**SURE), env(**explicit | merged))
+    if kind == "Orca":
+        assert_alike(env(lossy=1), env(**explicit | {"lossy": 1}))
 
 
 def test_rollouts_run_as_they_are_documented() -> None:

@@ -41,6 +41,7 @@ real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
 AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
+ORCA = Path(__file__).parents[2] / "crates/policy/src/orca/shipped.orca"
 
 COMMAND = str(Path(sys.executable).with_name("astraea"))
 
@@ -346,7 +347,9 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
 
 
 @real
-@pytest.mark.parametrize(("file", "what"), [(TABLE, "a rule table"), (AURORA, "a policy of Aurora's")])
+@pytest.mark.parametrize(
+    ("file", "what"), [(TABLE, "a rule table"), (AURORA, "a policy of Aurora's"), (ORCA, "a policy of Orca's")]
+)
 def test_some_files_do_not_run_in_the_kernel(astraea: Run, file: Path, what: str) -> None:
     name = f"mine{file.suffix}"
     shutil.copy(file, name)

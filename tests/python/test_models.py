@@ -30,8 +30,8 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_shipped_is_built_in() -> None:
     learned = sorted(scheme["name"] for scheme in _native.schemes() if scheme["kind"] == "learned")
-    # Aurora's policy is of another kind, in a file of another kind.
-    assert learned == sorted([*models.names(), "aurora"])
+    # Aurora's and Orca's policies are of other kinds, in files of other kinds.
+    assert learned == sorted([*models.names(), "aurora", "orca"])
     for name in models.names():
         assert models.load(name).metadata["name"] == name
     for name in learned:

@@ -1,4 +1,4 @@
-"""Files that stand for a scheme: a RemyCC's rules, and a policy of Aurora's."""
+"""Files that stand for a scheme: a RemyCC's rules, and policies of Aurora's and Orca's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ Run = Callable[..., tuple[int, str, str]]
 
 CRATES = Path(__file__).parents[2] / "crates"
 
-SHIPPED = {"remy": CRATES / "cc/src/remy/shipped.dna", "aurora": CRATES / "policy/src/aurora/shipped.aurora"}
+SHIPPED = {
+    "remy": CRATES / "cc/src/remy/shipped.dna",
+    "aurora": CRATES / "policy/src/aurora/shipped.aurora",
+    "orca": CRATES / "policy/src/orca/shipped.orca",
+}
 
 SHORT = ["--set", "duration=3s", "--set", "flow.0.start.every=1s", "--trials", "1", "--no-report", "--out", "run"]
 
@@ -38,6 +42,10 @@ def test_a_file_is_a_scheme(astraea: Run, name: str) -> None:
         (None, "mine.aurora", "mine.aurora: cannot be read: No such file or directory"),
         (b"hello", "mine.aurora", "mine.aurora: not a safetensors file"),
         (SHIPPED["aurora"].read_bytes()[:-1], "mine.aurora", "mine.aurora: truncated or overwritten"),
+        (None, "mine.orca", "mine.orca: cannot be read: No such file or directory"),
+        (b"hello", "mine.orca", "mine.orca: not a safetensors file"),
+        (SHIPPED["aurora"].read_bytes(), "mine.orca", 'mine.orca: form is "aurora", expected orca'),
+        (b"x", "mine.orca:x=1", 'mine.orca: a policy of Orca\'s takes no parameters, not ":x=1"'),
         (b"x", "mine.aurora:alpha=1", 'mine.aurora: a policy of Aurora\'s takes no parameters, not ":alpha=1"'),
     ],
 )
@@ -49,7 +57,7 @@ def test_a_mistake_is_one_line(astraea: Run, content: bytes | None, text: str, m
     assert err.startswith(f"astraea: {message}")
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora"])
+@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora", ".orca"])
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_what_is_no_file_is_not_opened(astraea: Run, suffix: str, make: Callable[[str], None]) -> None:
     make(f"mine{suffix}")

@@ -149,6 +149,17 @@ impl Cubic {
         self.state = State { cwnd: window, ssthresh: window, w_max: window, cwnd_prior: window, epoch: None };
     }
 
+    /// Window in segments, a real number.
+    pub fn window(&self) -> f64 {
+        self.state.cwnd
+    }
+
+    /// Gives the window another value, in segments, from outside; all else stays as it is. That is what a socket option of
+    /// Orca's kernel does.
+    pub fn set_window(&mut self, segments: f64) {
+        self.state.cwnd = segments;
+    }
+
     /// Slow-start threshold in segments, infinite before the first congestion.
     pub fn ssthresh(&self) -> f64 {
         self.state.ssthresh

@@ -3,6 +3,7 @@
 //! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (Aurora's set-up);
 //! * [`MultiFlow`]: flows that share a bottleneck, come and go, and each ask for an action when their monitoring period
 //!   has ended (Astraea's set-up), as a flow-driven or as a parallel environment;
+//! * [`OrcaFlow`]: one flow of CUBIC's, whose window is multiplied every 20 ms (Orca's set-up);
 //! * [`rollout`]: whole episodes of the latter with a policy evaluated here, for a learner and for its validation;
 //! * [`Vector`]: many environments stepped on all cores.
 //!
@@ -11,6 +12,7 @@
 mod environment;
 mod error;
 pub mod multi_flow;
+pub mod orca;
 mod range;
 pub mod rollout;
 pub mod single_flow;
@@ -19,6 +21,7 @@ mod vector;
 pub use environment::{Environment, Outcome};
 pub use error::EnvError;
 pub use multi_flow::MultiFlow;
+pub use orca::OrcaFlow;
 pub use range::{Range, Spread};
 pub use rollout::Rollout;
 pub use single_flow::SingleFlow;

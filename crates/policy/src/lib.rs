@@ -7,7 +7,7 @@
 //! * [`Agent`]: one flow's measurements, start-up, rules and window, to be answered once a monitoring period;
 //! * [`fixed`]: a network in integers;
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
-//! * [`aurora`]: a policy of another kind, that sets a rate;
+//! * [`aurora`]: a policy of another kind, that sets a rate; [`orca`]: another one, that multiplies CUBIC's window;
 //! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
 
 pub mod action;
@@ -19,6 +19,7 @@ mod file;
 pub mod fixed;
 mod form;
 pub mod network;
+pub mod orca;
 mod pilot;
 pub mod schemes;
 pub mod shipped;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, SCHEMES, Scheme, SchemeError};
 
-use crate::{Pilot, Policy, aurora, fast};
+use crate::{Pilot, Policy, aurora, fast, orca};
 
 /// All schemes.
 pub fn all() -> impl Iterator<Item = &'static Scheme> {
-    SCHEMES.iter().chain([&aurora::SCHEME]).chain(&fast::SCHEMES).chain(crate::shipped::schemes())
+    SCHEMES.iter().chain([&aurora::SCHEME, &orca::SCHEME]).chain(&fast::SCHEMES).chain(crate::shipped::schemes())
 }
 
 /// The scheme called `name`.

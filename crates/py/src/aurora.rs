@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use astraea_policy::aurora::AuroraTerms;
-use numpy::{AllowTypeChange, PyArray1, PyArrayLike2, PyUntypedArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -69,23 +69,13 @@ impl AuroraPolicy {
     /// All metadata, as text.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let table = PyDict::new(py);
-        self.inner.texts().iter().try_for_each(|(name, text)| table.set_item(name, text))?;
-        Ok(table)
+        policy::table(py, &self.inner.texts())
     }
 
     /// The actions for many observations.
     fn forward<'py>(&self, py: Python<'py>, observations: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let expected = self.inner.inputs();
-        let wrong =
-            |found: String| value_error(format!("observations: {found}, expected numbers of shape (n, {expected})"));
-        let observations: PyArrayLike2<'py, f32, AllowTypeChange> =
-            observations.extract().map_err(|_| wrong("no table of numbers".to_owned()))?;
-        let [rows, found] = [observations.shape()[0], observations.shape()[1]];
-        if found != expected {
-            return Err(wrong(format!("shape ({rows}, {found})")));
-        }
         let mut scratch = astraea_policy::aurora::Scratch::default();
+        let observations = policy::observations(observations, self.inner.inputs())?;
         let rows = observations.as_array();
         let actions = rows.rows().into_iter().map(|row| self.inner.act(&row.to_vec(), &mut scratch));
         Ok(PyArray1::from_vec(py, actions.collect()))

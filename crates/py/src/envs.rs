@@ -6,8 +6,9 @@
 use astraea_env::multi_flow::{
     AgentStatus, FlowDriven, FlowStatistics, GLOBAL_FEATURES, MultiFlowConfig, Observer, Parallel,
 };
+use astraea_env::orca::OrcaConfig;
 use astraea_env::single_flow::SingleFlowConfig;
-use astraea_env::{Batch, EnvError, Environment as _, SingleFlow, Vector};
+use astraea_env::{Batch, EnvError, Environment as _, OrcaFlow, SingleFlow, Vector};
 use astraea_policy::{Feature, state};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
@@ -21,12 +22,13 @@ type AnyEnvironment = Box<dyn astraea_env::Environment>;
 fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
     let env = || -> Result<AnyEnvironment, EnvError> {
         Ok(match kind {
+            "orca" => Box::new(OrcaFlow::new(OrcaConfig::from_json(settings)?)?),
             "single_flow" => Box::new(SingleFlow::new(SingleFlowConfig::from_json(settings)?)?),
             _ => Box::new(FlowDriven::new(MultiFlowConfig::from_json(settings)?)?),
         })
     };
-    if !["single_flow", "multi_flow"].contains(&kind) {
-        return Err(value_error(format!("kind: is \"{kind}\", expected \"single_flow\" or \"multi_flow\"")));
+    if !["single_flow", "multi_flow", "orca"].contains(&kind) {
+        return Err(value_error(format!("kind: is \"{kind}\", expected \"single_flow\", \"multi_flow\" or \"orca\"")));
     }
     env().map_err(value_error)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
 use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
+use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
 use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
@@ -30,6 +31,8 @@ pub(crate) enum Content {
     Table(Arc<RemyTable>),
     /// A policy of Aurora's.
     Aurora(Arc<AuroraPolicy>),
+    /// A policy of Orca's.
+    Orca(Arc<OrcaPolicy>),
 }
 
 /// Contents of files that stand for schemes, by name.
@@ -86,6 +89,7 @@ impl Job {
                 let config = AuroraConfig::of(policy);
                 Ok(AnyController::Custom(Box::new(Aurora::new(policy.clone(), config, mss))))
             }
+            Some(Content::Orca(policy)) => Ok(AnyController::Custom(Box::new(Orca::of(policy.clone(), MOST, mss)))),
             None => match schemes::policy(name) {
                 Some(policy) if params.is_empty() => self.learned(flow, &policy),
                 _ => schemes::build(name, params, mss).map_err(value_error),

@@ -6,6 +6,7 @@
 mod aurora;
 mod envs;
 mod job;
+mod orca;
 mod policy;
 mod results;
 mod rollout;
@@ -24,6 +25,8 @@ mod _native {
     use super::aurora::AuroraPolicy;
     #[pymodule_export]
     use super::envs::{Environment, ParallelEnvironment, VectorEnvironment};
+    #[pymodule_export]
+    use super::orca::OrcaPolicy;
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]

@@ -19,6 +19,27 @@ use crate::job::value_error;
 /// From so many states on, other threads of Python run while the network is evaluated.
 const MANY: usize = 64;
 
+/// A table of texts.
+pub(crate) fn table<'py>(py: Python<'py>, texts: &BTreeMap<String, String>) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    texts.iter().try_for_each(|(name, text)| table.set_item(name, text))?;
+    Ok(table)
+}
+
+/// Observations of so many `inputs`, row by row.
+pub(crate) fn observations<'py>(
+    given: &Bound<'py, PyAny>,
+    inputs: usize,
+) -> PyResult<PyArrayLike2<'py, f32, AllowTypeChange>> {
+    let wrong = |found: &str| value_error(format!("observations: {found}, expected numbers of shape (n, {inputs})"));
+    let table: PyArrayLike2<'py, f32, AllowTypeChange> = given.extract().map_err(|_| wrong("no table of numbers"))?;
+    match table.shape() {
+        [_, found] if *found == inputs => Ok(table),
+        [rows, found] => Err(wrong(&format!("shape ({rows}, {found})"))),
+        _ => unreachable!("a table has two dimensions"),
+    }
+}
+
 /// A policy: a network and what one must know to use it.
 #[pyclass(frozen, module = "astraea._native")]
 pub(crate) struct Policy {

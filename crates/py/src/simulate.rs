@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::aurora::AuroraPolicy;
 use crate::job::{Content, Job, Policies, value_error};
+use crate::orca::OrcaPolicy;
 use crate::policy::Policy;
 use crate::results::results;
 use crate::table::RemyTable;
@@ -27,6 +28,7 @@ pub(crate) enum File<'py> {
     Policy(Bound<'py, Policy>),
     Table(Bound<'py, RemyTable>),
     Aurora(Bound<'py, AuroraPolicy>),
+    Orca(Bound<'py, OrcaPolicy>),
 }
 
 impl File<'_> {
@@ -35,6 +37,7 @@ impl File<'_> {
             Self::Policy(policy) => Content::Policy(policy.get().inner().clone()),
             Self::Table(table) => Content::Table(table.get().inner().clone()),
             Self::Aurora(policy) => Content::Aurora(policy.get().inner().clone()),
+            Self::Orca(policy) => Content::Orca(policy.get().inner().clone()),
         }
     }
 }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
 from astraea.envs.native import MOST_SEED, Array, require_reset, seed_of, spaces_of
-from astraea.envs.settings import MultiFlowSettings, SingleFlowSettings, to_json
+from astraea.envs.settings import MultiFlowSettings, OrcaSettings, SingleFlowSettings, to_json
 
 MOST_ENVS = 1_000_000
 """Environments that can be stepped together; each takes some kilobytes at least."""
@@ -142,6 +142,24 @@ class SingleFlowVectorEnv(NativeVectorEnv):
 
     def __init__(
         self, num_envs: int = 1, num_threads: int = 0, copy: bool = True, **settings: Unpack[SingleFlowSettings]
+    ) -> None:
+        super().__init__(num_envs, num_threads, copy, settings)
+
+
+class OrcaVectorEnv(NativeVectorEnv):
+    """Many of `OrcaEnv`.
+
+    Args:
+        num_envs: Number of environments.
+        num_threads: Threads that step them; 0 for one per core.
+        copy: Whether each step returns new arrays.
+        settings: See `OrcaSettings`.
+    """
+
+    kind = "orca"
+
+    def __init__(
+        self, num_envs: int = 1, num_threads: int = 0, copy: bool = True, **settings: Unpack[OrcaSettings]
     ) -> None:
         super().__init__(num_envs, num_threads, copy, settings)
 

@@ -30,12 +30,18 @@ ATTEMPTS = 2
 FEATURE = "astraea run --backend kernel"
 """How `astraead doctor` calls what this needs."""
 
-_KINDS: dict[type, str] = {_native.Policy: "policy", _native.RemyTable: "table", _native.AuroraPolicy: "aurora"}
+_KINDS: dict[type, str] = {
+    _native.Policy: "policy",
+    _native.RemyTable: "table",
+    _native.AuroraPolicy: "aurora",
+    _native.OrcaPolicy: "orca",
+}
 """How `astraead trial` calls what a file holds that stands for a scheme."""
 
 _NOT_IN_KERNEL: dict[type, str] = {
     _native.RemyTable: "a rule table",
     _native.AuroraPolicy: "a policy of Aurora's",
+    _native.OrcaPolicy: "a policy of Orca's",
 }
 
 _INTERRUPTED = 130

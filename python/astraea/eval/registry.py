@@ -26,6 +26,7 @@ FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
     models.SUFFIX: ("a policy", _native.Policy.load),
     ".dna": ("a rule table", _native.RemyTable.load),
     ".aurora": ("a policy of Aurora's", _native.AuroraPolicy.load),
+    ".orca": ("a policy of Orca's", _native.OrcaPolicy.load),
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
@@ -67,9 +68,9 @@ def split(texts: Iterable[str]) -> list[str]:
 def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
     """The scheme of a text.
 
-    That is "name", "name:param=value,param=value", "policy.safetensors", "table.dna", "policy.aurora" or
-    "file.py:ClassName". Files are looked for in `directory`. Raises `UserError` for what does not exist, with the
-    nearest name.
+    That is "name", "name:param=value,param=value", "policy.safetensors", "table.dna", "policy.aurora",
+    "policy.orca" or "file.py:ClassName". Files are looked for in `directory`. Raises `UserError` for what does not
+    exist, with the nearest name.
     """
     for suffix in FILES:
         if suffix in text:
@@ -80,8 +81,8 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
     if name not in native():
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
-            "(`astraea schemes` lists them; a policy is file.safetensors, one of Aurora's file.aurora, a RemyCC's "
-            "rules are file.dna, a controller in Python is file.py:ClassName)"
+            "(`astraea schemes` lists them; a policy is file.safetensors, one of Aurora's file.aurora, of "
+            "Orca's file.orca, a RemyCC's rules are file.dna, a controller in Python is file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}

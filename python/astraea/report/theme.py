@@ -41,6 +41,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#1e20a3",
         "#8e2e45",
         "#b07f68",
+        "#e815ee",
     ),
     "dark": (
         "#58a6e6",
@@ -61,6 +62,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#2e79f5",
         "#d13d91",
         "#faf3c0",
+        "#c53df5",
     ),
 }
 

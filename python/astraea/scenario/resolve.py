@@ -28,8 +28,8 @@ _CLOCK = 2**33
 """Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
 
 
-SchemeFile: TypeAlias = "_native.Policy | _native.RemyTable | _native.AuroraPolicy"
-"""What a file holds that stands for a scheme: a policy, a RemyCC's rules or a policy of Aurora's."""
+SchemeFile: TypeAlias = "_native.Policy | _native.RemyTable | _native.AuroraPolicy | _native.OrcaPolicy"
+"""What a file holds that stands for a scheme: a policy, a RemyCC's rules, or a policy of Aurora's or Orca's."""
 
 
 @dataclass(frozen=True)

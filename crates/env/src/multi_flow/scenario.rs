@@ -140,7 +140,7 @@ impl Scenario {
     }
 
     /// Largest bandwidth-delay product of a flow that has the path for itself, in payload bytes.
-    pub(super) fn largest_bdp(&self, flow: usize) -> f64 {
+    pub(crate) fn largest_bdp(&self, flow: usize) -> f64 {
         self.payload(self.path.largest_bdp(self.flows[flow].rtt))
     }
 

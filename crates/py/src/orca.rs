@@ -1,0 +1,83 @@
+//! Policies of Orca's.
+
+// Python hands over arguments by value.
+#![allow(clippy::needless_pass_by_value)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use astraea_policy::Scratch;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::job::value_error;
+use crate::policy;
+
+/// A policy of Orca's: a network from the features of the last reports to a power of four.
+#[pyclass(frozen, module = "astraea._native")]
+pub(crate) struct OrcaPolicy {
+    inner: Arc<astraea_policy::orca::OrcaPolicy>,
+}
+
+impl OrcaPolicy {
+    /// The policy itself.
+    pub(crate) fn inner(&self) -> &Arc<astraea_policy::orca::OrcaPolicy> {
+        &self.inner
+    }
+
+    fn made(policy: astraea_policy::orca::OrcaPolicy) -> Self {
+        Self { inner: Arc::new(policy) }
+    }
+}
+
+#[pymethods]
+impl OrcaPolicy {
+    /// A policy of these weights.
+    #[new]
+    #[pyo3(signature = (layers, *, metadata=None))]
+    fn new(
+        layers: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        metadata: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Self> {
+        let made = astraea_policy::orca::OrcaPolicy::new(policy::layers(&layers)?, metadata.unwrap_or_default());
+        made.map(Self::made).map_err(value_error)
+    }
+
+    /// The policy that comes with the crate.
+    #[staticmethod]
+    fn shipped() -> Self {
+        Self { inner: astraea_policy::orca::shipped() }
+    }
+
+    /// Reads a `.orca` file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| astraea_policy::orca::OrcaPolicy::load(&path)).map(Self::made).map_err(value_error)
+    }
+
+    /// Writes a `.orca` file, as a whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.inner.save(&path)).map_err(value_error)
+    }
+
+    /// All metadata, as text.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        policy::table(py, &self.inner.texts())
+    }
+
+    /// The actions for many observations.
+    fn forward<'py>(&self, py: Python<'py>, observations: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut scratch = Scratch::default();
+        let observations = policy::observations(observations, self.inner.inputs())?;
+        let rows = observations.as_array();
+        let actions = rows.rows().into_iter().map(|row| self.inner.act(&row.to_vec(), &mut scratch));
+        Ok(PyArray1::from_vec(py, actions.collect()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<OrcaPolicy {}>", self.inner.texts()["shape"])
+    }
+}
