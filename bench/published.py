@@ -316,6 +316,70 @@ def aurora_alone(trials: int) -> Iterator[Finding]:
     )
 
 
+def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
+    """What the Astraea paper says of Orca in figures 6, 8, 12, 19 and 20; `cc` is the scheme or a policy in a file."""
+    first, spread = (
+        {name: values[0] for name, values in means("three-flows", f"{cc},cubic,vivace", metric, trials).items()}
+        for metric in ("convergence_first_s", "stability_mbps")
+    )
+    yield Finding(
+        "Orca converges faster than Vivace (fig. 12)",
+        "1.5 s, Vivace 3.4",
+        f"{first[cc]:.1f} s, Vivace {first['vivace']:.1f}",
+        first[cc] < first["vivace"],
+        "faster than Vivace",
+    )
+    yield Finding(
+        "… and is steadier than CUBIC (fig. 6)",
+        "5.5 Mbit/s",
+        f"{spread[cc]:.1f} Mbit/s, CUBIC {spread['cubic']:.1f}",
+        spread[cc] < spread["cubic"],
+        "less than CUBIC",
+    )
+    used, wait, loss = (
+        means("buffers", f"{cc},cubic", metric, trials) for metric in ("utilization", "queue_delay_ms", "loss")
+    )
+    percent = [100 * share for share in used[cc]]
+    yield Finding(
+        "Orca needs a buffer of 0.8 BDP for a full link (fig. 19a)",
+        "high utilization from 0.8 BDP on",
+        f"{listed(percent, '{:.0f}')} % with 0.05 to 16 BDP",
+        percent[0] < 90 and min(percent[4:]) > 95,
+        "below 90 % with the smallest, above 95 % from 0.8 BDP on",
+    )
+    yield Finding(
+        "… has much delay in buffers of more than 4 BDP (fig. 19b)",
+        "dominated by CUBIC there",
+        f"{listed(wait[cc], '{:.0f}')} ms in the queue",
+        wait[cc][-1] > 4 * wait[cc][5],
+        "at 16 BDP four times that at 1 BDP",
+    )
+    ratio = [own / other for own, other in zip(loss[cc][:7], loss["cubic"][:7], strict=True)]
+    yield Finding(
+        "… and loses more than CUBIC in smaller ones (fig. 19c)",
+        "more below 4 BDP",
+        f"{listed(ratio, '{:.1f}')} times as much as CUBIC with 0.05 to 2 BDP",
+        min(ratio) > 1,
+        "more with each",
+    )
+    share = {name: values[0] for name, values in means("satellite", f"{cc},cubic", "utilization", trials).items()}
+    yield Finding(
+        "Orca does as CUBIC does on the satellite link (fig. 20)",
+        "similar",
+        f"{100 * share[cc]:.1f} % of the link, CUBIC {100 * share['cubic']:.1f}",
+        0.5 < share[cc] / share["cubic"] < 2,
+        "half to twice CUBIC's",
+    )
+    jain = {name: values[0] for name, values in means("rtt-fairness", f"{cc},astraea", "jain", trials).items()}
+    yield Finding(
+        "Orca is less fair to different round-trip times than Astraea (fig. 8)",
+        "less fair",
+        f"Jain {jain[cc]:.2f}, Astraea {jain['astraea']:.2f}",
+        jain[cc] < jain["astraea"],
+        "below Astraea",
+    )
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "friendliness": friendliness,
     "convergence": convergence,
@@ -324,6 +388,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "cellular": cellular,
     "aurora": aurora,
     "aurora-alone": aurora_alone,
+    "orca": orca,
 }
 
 
@@ -332,16 +397,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures the published behaviours of the schemes.")
     parser.add_argument("--trials", type=int, default=10, metavar="N", help="trials of each setting (default 10)")
     parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--orca", metavar="FILE", help="another policy of Orca's for its statements, NAME.orca")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to a file")
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(GROUPS)
     if unknown := [name for name in names if name not in GROUPS]:
         print(f"published.py: unknown group {unknown[0]!r}; expected some of {', '.join(GROUPS)}", file=sys.stderr)
         raise SystemExit(2)
+    groups = GROUPS | ({"orca": functools.partial(orca, cc=options.orca)} if options.orca else {})
     findings: list[Finding] = []
     print("| statement | published | measured | holds if | |\n| --- | --- | --- | --- | --- |")
     for name in names:
-        for finding in GROUPS[name](options.trials):
+        for finding in groups[name](options.trials):
             findings.append(finding)
             verdict = "yes" if finding.holds else "**no**"
             cells = (finding.statement, finding.published, finding.measured, finding.bound, verdict)
@@ -349,7 +416,8 @@ def main() -> None:
     if options.json:
         content = {
             "command": f"bench/published.py --trials {options.trials}"
-            + (f" --only {options.only}" if options.only else ""),
+            + (f" --only {options.only}" if options.only else "")
+            + (f" --orca {options.orca}" if options.orca else ""),
             "astraea": _native.__version__,
             "findings": [asdict(finding) for finding in findings],
         }
