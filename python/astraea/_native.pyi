@@ -143,6 +143,20 @@ class AuroraPolicy:
     @property
     def metadata(self) -> dict[str, str]:
         """All metadata as the file has it, in the order of the names."""
+    @property
+    def action_limit(self) -> float:
+        """Largest magnitude of an action."""
+    @property
+    def activation(self) -> str:
+        """Name of the hidden units' activation."""
+    @property
+    def inputs(self) -> int:
+        """Length of an observation."""
+    @property
+    def definition(self) -> str:
+        """What the numbers of an observation are, and their order."""
+    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
     def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
         """Actions (n,) for observations (n, inputs). ValueError for another shape."""
 
@@ -168,6 +182,17 @@ class OrcaPolicy:
     @property
     def metadata(self) -> dict[str, str]:
         """All metadata as the file has it, in the order of the names."""
+    @property
+    def activation(self) -> str:
+        """Name of the hidden units' activation."""
+    @property
+    def inputs(self) -> int:
+        """Length of an observation."""
+    @property
+    def definition(self) -> str:
+        """What the numbers of an observation are, and their order."""
+    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
     def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
         """Actions (n,) for observations (n, inputs). ValueError for another shape."""
 

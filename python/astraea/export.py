@@ -15,6 +15,8 @@ from astraea.errors import UserError
 if TYPE_CHECKING:
     import onnx
 
+    from astraea.models import Rival
+
 OPSET = 17
 """Version of the operators: of 2022, which every runtime in use knows."""
 
@@ -35,7 +37,7 @@ class Exported:
     states: int
 
 
-def export(policy: _native.Policy, name: str, states: int = 256) -> Exported:
+def export(policy: _native.Policy | Rival, name: str, states: int = 256) -> Exported:
     """The graph of a policy: `states` (n, inputs) in, `action` (n,) out, both float32.
 
     Its metadata are the policy's and `state_definition`, which says what the inputs are. Raises `UserError` without the
@@ -57,7 +59,7 @@ def export(policy: _native.Policy, name: str, states: int = 256) -> Exported:
     return Exported(model.SerializeToString(), difference, states)
 
 
-def _model(policy: _native.Policy, name: str) -> onnx.ModelProto:
+def _model(policy: _native.Policy | Rival, name: str) -> onnx.ModelProto:
     from onnx import TensorProto, helper
 
     graph = _Graph()
@@ -68,7 +70,14 @@ def _model(policy: _native.Policy, name: str) -> onnx.ModelProto:
         value = graph.node("Gemm", [value, *parts], f"sum.{index}", transB=1)
         if index + 1 < len(layers):
             value = graph.activation(policy.activation, value, index, len(bias))
-    value = graph.node("Tanh", [value], "tanh")
+    if isinstance(policy, _native.AuroraPolicy):
+        limits = [
+            graph.constant(name, np.array(sign * policy.action_limit, np.float32))
+            for name, sign in (("least", -1), ("most", 1))
+        ]
+        value = graph.node("Clip", [value, *limits], "clipped")
+    else:
+        value = graph.node("Tanh", [value], "tanh")
     graph.node("Squeeze", [value, graph.constant("axis", np.array([1], dtype=np.int64))], "action")
     made = helper.make_graph(
         graph.nodes,
@@ -109,8 +118,8 @@ class _Graph:
         return outputs[0]
 
     def activation(self, name: str, value: str, index: int, units: int) -> str:
-        if name == "relu":
-            return self.node("Relu", [value], f"hidden.{index}")
+        if name in ("relu", "tanh"):
+            return self.node(name.capitalize(), [value], f"hidden.{index}")
         half = (units + 1) // 2
         sizes = self.constant(f"halves.{index}", np.array([half, units - half], dtype=np.int64))
         zero = self.constant(f"zero.{index}", np.zeros(1, dtype=np.float32))

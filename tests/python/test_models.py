@@ -42,7 +42,11 @@ def test_models(astraea: Run, shipped: Path) -> None:
     status, out, err = astraea("models")
     assert (status, err) == (0, "")
     assert all(text in out for text in ("mine", "guided", "25-64-32-1"))
-    (entry,) = json.loads(astraea("models", "--json")[1])
+    entry, *rivals = json.loads(astraea("models", "--json")[1])
+    assert [(rival["name"], rival["form"], rival["file"]) for rival in rivals] == [
+        ("aurora", "aurora", None),
+        ("orca", "orca", None),
+    ]
     assert (entry["name"], entry["shape"], entry["seed"]) == ("mine", "25-64-32-1", "7")
     assert (entry["metrics"], entry["recipe"], entry["card"]) == ({"jain": 0.5}, "x = 1", None)
     assert entry["weights"] == 26 * 64 + 65 * 32 + 33
@@ -117,6 +121,31 @@ def test_others_compute_the_same(astraea: Run, tmp_path: Path, activation: str, 
     about = session.get_modelmeta().custom_metadata_map
     assert about["name"] == "mine"
     assert about["state_definition"] == made.definition
+
+
+@pytest.mark.parametrize("name", models.RIVALS)
+def test_others_compute_the_same_with_policies_of_other_papers(astraea: Run, name: str) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    made = models.RIVALS[name].shipped()
+    file = f"mine{models.RIVALS[name].suffix}"
+    made.save(file)
+    # Actions of Aurora's end at its limit.
+    states = np.random.default_rng(3).normal(size=(1000, made.inputs)).astype(np.float32) * 10
+    expected = made.forward(states)
+    assert 0.5 < expected.max() <= 1
+    for text in (name, file):
+        status, out, err = astraea("export", text, "--onnx", "mine.onnx")
+        assert (status, err) == (0, ""), err
+        assert out.startswith("mine.onnx: ")
+        session = onnxruntime.InferenceSession("mine.onnx", providers=["CPUExecutionProvider"])
+        (actions,) = session.run(["action"], {"states": states})
+        np.testing.assert_allclose(actions, expected, atol=1e-5, rtol=0)
+        assert session.get_modelmeta().custom_metadata_map["state_definition"] == made.definition
+    status, _, err = astraea("export", file, "--onnx", file)
+    assert (status, err) == (2, f"astraea: --onnx {file}: is the policy itself; expected another file\n")
+    status, _, err = astraea("explain", name)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(f"astraea: {name}: {models.RIVALS[name].what}; expected one of Astraea's (astraea, ")
 
 
 def test_export_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

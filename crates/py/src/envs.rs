@@ -8,7 +8,7 @@ use astraea_env::multi_flow::{
 };
 use astraea_env::orca::OrcaConfig;
 use astraea_env::single_flow::SingleFlowConfig;
-use astraea_env::{Batch, EnvError, Environment as _, OrcaFlow, SingleFlow, Vector};
+use astraea_env::{Batch, Environment as _, OrcaFlow, SingleFlow, Vector};
 use astraea_policy::{Feature, state};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
@@ -20,17 +20,20 @@ type AnyEnvironment = Box<dyn astraea_env::Environment>;
 
 /// The environment of that kind with settings from a JSON object.
 fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
-    let env = || -> Result<AnyEnvironment, EnvError> {
-        Ok(match kind {
-            "orca" => Box::new(OrcaFlow::new(OrcaConfig::from_json(settings)?)?),
-            "single_flow" => Box::new(SingleFlow::new(SingleFlowConfig::from_json(settings)?)?),
-            _ => Box::new(FlowDriven::new(MultiFlowConfig::from_json(settings)?)?),
-        })
-    };
-    if !["single_flow", "multi_flow", "orca"].contains(&kind) {
-        return Err(value_error(format!("kind: is \"{kind}\", expected \"single_flow\", \"multi_flow\" or \"orca\"")));
+    fn boxed(env: impl astraea_env::Environment + 'static) -> AnyEnvironment {
+        Box::new(env)
     }
-    env().map_err(value_error)
+    let made = match kind {
+        "single_flow" => SingleFlowConfig::from_json(settings).and_then(SingleFlow::new).map(boxed),
+        "orca" => OrcaConfig::from_json(settings).and_then(OrcaFlow::new).map(boxed),
+        "multi_flow" => MultiFlowConfig::from_json(settings).and_then(FlowDriven::new).map(boxed),
+        _ => {
+            return Err(value_error(format!(
+                "kind: is {kind:?}, expected \"single_flow\", \"orca\" or \"multi_flow\""
+            )));
+        }
+    };
+    made.map_err(value_error)
 }
 
 /// Lower and upper bounds of features that repeat.

@@ -1,7 +1,7 @@
 //! Policies of Orca's.
 
-// Python hands over arguments by value.
-#![allow(clippy::needless_pass_by_value)]
+// Python hands over arguments by value, and `self` whether or not it is needed.
+#![allow(clippy::needless_pass_by_value, clippy::unused_self)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,6 +60,29 @@ impl OrcaPolicy {
     /// Writes a `.orca` file, as a whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.inner.save(&path)).map_err(value_error)
+    }
+
+    /// Name of the hidden units' activation.
+    #[getter]
+    fn activation(&self) -> &'static str {
+        self.inner.network().activation().name()
+    }
+
+    /// Length of an observation.
+    #[getter]
+    fn inputs(&self) -> usize {
+        self.inner.inputs()
+    }
+
+    /// What the numbers of an observation are, and their order.
+    #[getter]
+    fn definition(&self) -> String {
+        astraea_policy::orca::OrcaPolicy::definition()
+    }
+
+    /// Weights and biases, layer by layer.
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Vec<policy::Arrays<'py>>> {
+        policy::weights(py, self.inner.network().layers())
     }
 
     /// All metadata, as text.

@@ -19,6 +19,15 @@ use crate::job::value_error;
 /// From so many states on, other threads of Python run while the network is evaluated.
 const MANY: usize = 64;
 
+/// Weights and biases of layers.
+pub(crate) fn weights<'py>(py: Python<'py>, layers: &[Layer]) -> PyResult<Vec<Arrays<'py>>> {
+    let arrays = layers.iter().map(|layer| {
+        let weights = PyArray1::from_slice(py, &layer.weights).reshape([layer.outputs(), layer.inputs])?;
+        Ok((weights, PyArray1::from_slice(py, &layer.bias)))
+    });
+    arrays.collect()
+}
+
 /// A table of texts.
 pub(crate) fn table<'py>(py: Python<'py>, texts: &BTreeMap<String, String>) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
@@ -48,6 +57,9 @@ pub(crate) struct Policy {
 
 type Matrix<'py> = Bound<'py, PyArray2<f32>>;
 type Vector<'py> = Bound<'py, PyArray1<f32>>;
+
+/// Weights and biases of a layer.
+pub(crate) type Arrays<'py> = (Matrix<'py>, Vector<'py>);
 
 impl Policy {
     /// The policy itself.
@@ -147,18 +159,12 @@ impl Policy {
     /// All metadata, as text.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let table = PyDict::new(py);
-        self.inner.texts().iter().try_for_each(|(name, text)| table.set_item(name, text))?;
-        Ok(table)
+        table(py, &self.inner.texts())
     }
 
     /// Weights and biases, layer by layer.
-    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Matrix<'py>, Vector<'py>)>> {
-        let layers = self.inner.network().layers().iter().map(|layer| {
-            let weights = PyArray1::from_slice(py, &layer.weights).reshape([layer.outputs(), layer.inputs])?;
-            Ok((weights, PyArray1::from_slice(py, &layer.bias)))
-        });
-        layers.collect()
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Vec<Arrays<'py>>> {
+        weights(py, self.inner.network().layers())
     }
 
     /// The actions for many states.

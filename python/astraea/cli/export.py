@@ -16,7 +16,11 @@ from astraea.files import write_whole
 def export(
     policy: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="A shipped policy, or a .safetensors file.", autocompletion=models.names),
+        typer.Argument(
+            metavar="MODEL",
+            help="A shipped policy, or a file: .safetensors, .aurora, .orca.",
+            autocompletion=lambda: [*models.names(), *models.RIVALS],
+        ),
     ],
     onnx: Annotated[Path, typer.Option("--onnx", metavar="FILE", help="Where the ONNX graph goes.")],
     quiet: Quiet = False,
@@ -29,10 +33,10 @@ def export(
     """
     from astraea import export as exporting
 
-    file = models.path(policy)
-    if onnx.resolve() == file.resolve():
+    file = Path(policy) if models.paper(policy) else models.path(policy)
+    if policy not in models.RIVALS and onnx.resolve() == file.resolve():
         raise UserError(f"--onnx {onnx}: is the policy itself; expected another file")
-    made = exporting.export(models.load(policy), file.stem)
+    made = exporting.export(models.load_any(policy), file.stem)
     write_whole(onnx, made.content)
     if not quiet:
         out().print(

@@ -17,9 +17,10 @@ LONG = ("recipe", "domain", "metrics")
 def models(json: Json = False) -> None:
     """List the shipped policies: form, network, training and results; [b]NAME.md[/b] beside each file is its card.
 
-    Each is a scheme of [b]astraea run --cc[/b] too.
+    Each is a scheme of [b]astraea run --cc[/b] too. Those of other papers were trained anew, to be compared with; they
+    have no file.
     """
-    found = [_describe(name) for name in shipped.names()]
+    found = [_describe(name) for name in [*shipped.names(), *shipped.RIVALS]]
     if json:
         write_json(found)
         return
@@ -30,8 +31,8 @@ def models(json: Json = False) -> None:
             entry["form"],
             entry["shape"],
             str(entry["weights"]),
-            entry["period_ms"],
-            entry["alpha"],
+            entry.get("period_ms", ""),
+            entry.get("alpha", ""),
             entry.get("seed", ""),
         ]
         for entry in found
@@ -42,11 +43,11 @@ def models(json: Json = False) -> None:
 
 def _describe(name: str) -> dict[str, Any]:
     """What a policy file says about itself; texts that are JSON as what they mean."""
-    policy, file = shipped.load(name), shipped.path(name)
-    card = file.with_suffix(".md")
-    entry: dict[str, Any] = policy.metadata | {"name": name, "file": str(file)}
+    policy, card = shipped.load_any(name), shipped.DIRECTORY / f"{name}.md"
+    file = None if name in shipped.RIVALS else shipped.path(name)
+    entry: dict[str, Any] = policy.metadata | {"name": name, "file": file and str(file)}
     entry["weights"] = sum(weights.size + bias.size for weights, bias in policy.weights())
-    entry["bytes"] = file.stat().st_size
+    entry["bytes"] = file and file.stat().st_size
     entry["card"] = str(card) if card.is_file() else None
     for key in LONG:
         if key in entry:

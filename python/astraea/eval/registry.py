@@ -25,8 +25,7 @@ _WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.
 FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
     models.SUFFIX: ("a policy", _native.Policy.load),
     ".dna": ("a rule table", _native.RemyTable.load),
-    ".aurora": ("a policy of Aurora's", _native.AuroraPolicy.load),
-    ".orca": ("a policy of Orca's", _native.OrcaPolicy.load),
+    **{paper.suffix: (paper.what, paper.load) for paper in models.RIVALS.values()},
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 

@@ -6,6 +6,8 @@ them built in as schemes of the same names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from astraea import _native
@@ -15,6 +17,35 @@ DIRECTORY = Path(__file__).resolve().parent
 
 SUFFIX = ".safetensors"
 """How the name of a policy file ends."""
+
+
+Rival = _native.AuroraPolicy | _native.OrcaPolicy
+"""A policy of another paper's form."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Another paper's policies. The one that is shipped has a card here and is built into the native module."""
+
+    suffix: str
+    """How the name of a file with one ends."""
+    what: str
+    """What it is, in words."""
+    shipped: Callable[[], Rival]
+    load: Callable[[Path], Rival]
+    """Raises `ValueError`."""
+
+
+RIVALS = {
+    "aurora": Paper(".aurora", "a policy of Aurora's", _native.AuroraPolicy.shipped, _native.AuroraPolicy.load),
+    "orca": Paper(".orca", "a policy of Orca's", _native.OrcaPolicy.shipped, _native.OrcaPolicy.load),
+}
+"""By the name of the scheme."""
+
+
+def paper(text: str) -> Paper | None:
+    """Whose policy it is, by the name of the scheme or of the file; None if it is Astraea's."""
+    return next((p for name, p in RIVALS.items() if text == name or text.endswith(p.suffix)), None)
 
 
 def names() -> list[str]:
@@ -27,6 +58,8 @@ def path(text: str) -> Path:
     if text.endswith(SUFFIX):
         return Path(text)
     known = names()
+    if rival := paper(text):
+        raise UserError(f"{text}: {rival.what}; expected one of Astraea's ({', '.join(known)}, or a file *{SUFFIX})")
     if text not in known:
         raise UserError(
             f'no policy "{text}"{nearest(text, known)} (shipped: {", ".join(known) or "none"}; '
@@ -39,6 +72,19 @@ def read(file: Path) -> _native.Policy:
     """The policy in a file. Raises `UserError`."""
     try:
         return _native.Policy.load(file)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def load_any(text: str) -> _native.Policy | Rival:
+    """A shipped policy by its name, or the policy in a file, of any paper. Raises `UserError`."""
+    rival = paper(text)
+    if rival is None:
+        return load(text)
+    if text in RIVALS:
+        return rival.shipped()
+    try:
+        return rival.load(Path(text))
     except ValueError as error:
         raise UserError(str(error)) from None
 

@@ -108,9 +108,19 @@ impl AuroraPolicy {
         file::at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
     }
 
+    /// What the hidden units do (Aurora §3.1).
+    pub fn activation(&self) -> &'static str {
+        ACTIVATION
+    }
+
     /// How to use it.
     pub fn terms(&self) -> &AuroraTerms {
         &self.terms
+    }
+
+    /// The layers as given to [`new`](Self::new).
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 
     /// Length of an observation.

@@ -79,6 +79,11 @@ impl OrcaPolicy {
         file::at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
     }
 
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// Length of an observation.
     pub fn inputs(&self) -> usize {
         self.network.inputs()
