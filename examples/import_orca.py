@@ -94,7 +94,8 @@ def fields(message: bytes) -> dict[int, list[int | bytes]]:
 def number(message: dict[int, list[int | bytes]], field: int) -> int:
     """A number in a message, 0 where it is left out."""
     value = message.get(field, [0])[0]
-    assert isinstance(value, int)
+    if not isinstance(value, int):
+        raise CheckpointError(f"has bytes where field {field} is a number")
     return value
 
 
@@ -150,7 +151,11 @@ def _normalised(found: dict[str, Array], dense: str, norm: str) -> Layer:
 def convert(checkpoint: Path) -> OrcaPolicy:
     """The policy in a checkpoint. Raises `CheckpointError` with one line for what is none."""
     try:
-        made = layers(tensors(checkpoint))
+        with np.errstate(all="ignore"):  # what is no number is refused in one line
+            made = [
+                (weights.astype(np.float32), biases.astype(np.float32))
+                for weights, biases in layers(tensors(checkpoint))
+            ]
         return OrcaPolicy(made, metadata={"recipe": f"examples/import_orca.py {checkpoint.name}"})
     except OSError as error:
         raise CheckpointError(f"{error.filename}: {error.strerror}") from None
@@ -165,11 +170,13 @@ def convert(checkpoint: Path) -> OrcaPolicy:
 def main() -> None:
     """Read, convert and save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", type=Path, help="its path without .index")
+    parser.add_argument("checkpoint", type=Path, help="its path, with or without .index")
     parser.add_argument("file", help="where to write the policy, NAME.orca")
     options = parser.parse_args()
     try:
-        convert(options.checkpoint).save(options.file)
+        if not options.file.endswith(".orca"):
+            raise CheckpointError(f"{options.file}: expected NAME.orca")
+        convert(Path(str(options.checkpoint).removesuffix(".index"))).save(options.file)
     except (CheckpointError, ValueError) as error:
         print(f"import_orca.py: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,7 +1,8 @@
 """Trains Orca's policy (Abbasloo et al., SIGCOMM 2020) with TD3: needs the extra train.
 
-python examples/train_orca.py mine.orca --steps 10000000 --seed 1
+python examples/train_orca.py mine.orca --steps 3000000 --seed 1
 astraea run three-flows --cc mine.orca,orca,cubic
+python examples/train_orca.py --score mine.orca
 
 This is how the shipped policy was made. Without options some seconds show that it runs; a policy that is worth
 something takes millions of steps. What one must know of Orca is in docs/environments.md (Orca) and in
@@ -9,8 +10,11 @@ something takes millions of steps. What one must know of Orca is in docs/environ
 """
 
 import argparse
+import os
+import sys
 from collections import deque
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import gymnasium
 import numpy as np
@@ -27,8 +31,8 @@ LINKS = 64
 """Links at once."""
 
 LEAST = -2.0
-"""Smallest reward that is learnt from. What is lost after an overshoot counts five times, and may be many times as much
-as was ever delivered: without a limit the critics learn little else."""
+"""Smallest reward: what is below counts as this, in learning and in all means. What is lost after an overshoot counts
+five times, and may be many times as much as was ever delivered: without a limit the critics learn little else."""
 
 Array = NDArray[np.float32]
 
@@ -60,13 +64,13 @@ class Links:
         self.fresh = True
         """Whether the newest observations begin an episode."""
 
-    def step(self, actions: Array) -> tuple[Array, Array, NDArray[np.float64]]:
+    def step(self, actions: Array) -> tuple[Array, Array, Array]:
         """Observations before and after the actions, shape (LINKS, inputs), and the rewards, shape (LINKS,)."""
         before = self.observations
         after, rewards, _, over, _ = self.env.step(actions[:, None])
         self.fresh = bool(over.all())
         self.observations = self.env.reset()[0] if self.fresh else after
-        return before, after, rewards
+        return before, after, np.maximum(rewards, LEAST)
 
 
 def settings(steps: int) -> Td3Settings:
@@ -75,9 +79,11 @@ def settings(steps: int) -> Td3Settings:
     Layers, batch, noise and clipping of the target's actions are those of the authors' `rl-module`. One update for 64
     steps is what their learner, which makes one every five milliseconds, does with 256 actors. The rest makes minutes
     of their hours: rewards are summed over eight steps, since what an action does shows a round trip later (one, and
-    .995 for .98, there); values leave out the mean reward; targets follow faster (.001 there); the step size falls,
-    from between theirs of actor and critics (1e-4, 1e-3); a penalty instead of batch normalisation keeps actions off
-    ±1.
+    .995 for .98, there); values leave out the mean reward; targets follow faster (.001 there), and the actor learns
+    with every second update; the step size falls, from between theirs of actor and critics (1e-4, 1e-3); a penalty
+    instead of batch normalisation keeps actions off ±1; units are rectified, theirs leak; the critics see the action in
+    their first layer, theirs in the second; a million steps are remembered, there two and a half; what is kept is the
+    actor's average.
     """
     updates = steps // LINKS
     return Td3Settings(
@@ -119,9 +125,8 @@ def train(steps: int, seed: int, **link: Any) -> Td3:
         actions = np.clip(actions + deviations * draws.standard_normal(LINKS), -1, 1).astype(np.float32)
         before, after, reward = links.step(actions)
         rewards.append(float(reward.mean()))
-        learnt = np.maximum(reward, LEAST)
-        td3.see_reward(float(learnt.mean()))
-        if (transitions := sums.add(before, actions, learnt, after)) is not None:
+        td3.see_reward(rewards[-1])
+        if (transitions := sums.add(before, actions, reward, after)) is not None:
             replay.add(transitions)
         if links.fresh:
             sums.steps.clear()
@@ -144,17 +149,40 @@ def policy(td3: Td3, **notes: str) -> OrcaPolicy:
 def score(policy: OrcaPolicy, seed: int = 10**9, **link: Any) -> float:
     """Mean reward of a policy on links that no training with a small seed draws."""
     links = Links(seed, **link)
-    rewards = [links.step(policy.forward(links.observations).astype(np.float32))[2] for _ in range(500)]
-    return float(np.mean(np.maximum(rewards, LEAST)))
+    return float(np.mean([links.step(policy.forward(links.observations).astype(np.float32))[2] for _ in range(500)]))
+
+
+def whole(text: str) -> int:
+    """A whole number of the command line, from 1 to 2^62."""
+    if not text.isdecimal() or not 1 <= int(text) <= 2**62:
+        raise argparse.ArgumentTypeError(f"is {text}, expected a whole number from 1 to 2^62")
+    return int(text)
+
+
+def fail(problem: str) -> NoReturn:
+    """Ends with one line."""
+    print(f"train_orca.py: {problem}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def main() -> None:
-    """Train and save."""
+    """Train and save, or score."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", default="mine.orca", help="where to write the policy, NAME.orca")
-    parser.add_argument("--steps", type=int, default=30_000, help="reports on all links together")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=whole, default=30_000, help="reports on all links together")
+    parser.add_argument("--seed", type=whole, default=1)
+    parser.add_argument("--score", metavar="FILE", help="train nothing; mean reward of a policy on two sets of links")
     options = parser.parse_args()
+    if options.score:
+        try:
+            scored = OrcaPolicy.load(options.score)
+        except ValueError as error:
+            fail(str(error))
+        print(f"{options.score}: mean rewards {score(scored):.4f} and {score(scored, seed=2 * 10**9):.4f}")
+        return
+    directory = Path(options.file).resolve().parent
+    if not options.file.endswith(".orca") or not os.access(directory, os.W_OK):
+        fail(f"{options.file}: expected NAME.orca in a directory that can be written to")
     learner = train(options.steps, options.seed)
     command = f"examples/train_orca.py --steps {options.steps} --seed {options.seed}"
     trained = policy(learner, recipe=command)

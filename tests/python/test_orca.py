@@ -75,6 +75,21 @@ def test_native_policy_is_the_network(trainer: ModuleType) -> None:
     assert np.abs(trainer.policy(learner).forward(observations) - expected).max() < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mine.txt"], "mine.txt: expected NAME.orca in a directory that can be written to"),
+        (["nowhere/mine.orca"], "nowhere/mine.orca: expected NAME.orca in a directory that can be written to"),
+        (["--score", "mine.orca"], "mine.orca: cannot be read: No such file or directory"),
+    ],
+)
+@pytest.mark.usefixtures("trainer")
+def test_what_cannot_be_trained_or_scored_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    program = [sys.executable, str(ROOT / "examples/train_orca.py"), *arguments]
+    run = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"train_orca.py: {message}\n")
+
+
 Tensors = dict[str, NDArray[np.float32]]
 
 
@@ -141,9 +156,11 @@ def drawn() -> Tensors:
 def test_a_checkpoint_of_tensorflow_is_a_policy(tmp_path: Path) -> None:
     tensors = drawn()
     write_checkpoint(tmp_path / "model.ckpt-7", tensors)
-    arguments = [sys.executable, str(IMPORTER), "model.ckpt-7", "mine.orca"]
+    arguments = [sys.executable, str(IMPORTER), "model.ckpt-7.index", "mine.orca"]
     run = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "wrote mine.orca\n", "")
+    refused = subprocess.run([*arguments[:3], "mine.dna"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (2, "import_orca.py: mine.dna: expected NAME.orca\n")
     policy = _native.OrcaPolicy.load(tmp_path / "mine.orca")
     assert policy.metadata["shape"] == "70-12-12-1"
     x = observations = np.random.default_rng(1).uniform(0.0, 3.0, (1000, 70))
@@ -164,12 +181,15 @@ def test_a_checkpoint_of_tensorflow_is_a_policy(tmp_path: Path) -> None:
         (b"hello", "model.index: is no index of a TensorFlow checkpoint"),
         ("without", "model: no tensor 'actor/fc1/kernel', expected a checkpoint of Orca's"),
         ("short", "model: cannot reshape array"),
+        ("infinite", "model: layer 0 has a weight that is"),
     ],
 )
 def test_what_is_no_checkpoint_is_one_line(tmp_path: Path, index: bytes | str | None, message: str) -> None:
     tensors = drawn()
     if index == "without":
         del tensors["actor/fc1/kernel"]
+    if index == "infinite":
+        tensors["actor/fc1/kernel"][0, 0] = np.inf
     write_checkpoint(tmp_path / "model", tensors)
     match index:
         case None:
@@ -180,6 +200,6 @@ def test_what_is_no_checkpoint_is_one_line(tmp_path: Path, index: bytes | str | 
             (tmp_path / "model.data-00000-of-00001").write_bytes(bytes(100))
     arguments = [sys.executable, str(IMPORTER), "model", "mine.orca"]
     run = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run.stderr
     assert run.stderr.startswith(f"import_orca.py: {message}")
     assert not (tmp_path / "mine.orca").exists()

@@ -69,7 +69,8 @@ class OrcaSettings(TypedDict, total=False):
     history: int
     """Reports in an observation. Default 10."""
     window_limit: float
-    """Largest window as a multiple of the bandwidth-delay product. Default 20."""
+    """Largest window that an action or the start-up leads to, as a multiple of the bandwidth-delay product, from 16 to
+    2900 packets. Default 20."""
 
 
 class RewardSettings(TypedDict, total=False):

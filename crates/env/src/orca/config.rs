@@ -26,7 +26,8 @@ pub struct OrcaConfig {
     pub steps: u32,
     /// Reports in an observation.
     pub history: usize,
-    /// Largest window as a multiple of the bandwidth-delay product.
+    /// Largest window that an action or the start-up leads to, as a multiple of the bandwidth-delay product: 16 packets at
+    /// least, and no more than the scheme's.
     pub window_limit: f64,
 }
 

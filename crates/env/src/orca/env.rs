@@ -2,7 +2,7 @@
 
 use astraea_cc::{Controller, MSS, Nanos, SECOND};
 use astraea_policy::Feature;
-use astraea_policy::orca::{Answer, FEATURES, Orca, PERIOD};
+use astraea_policy::orca::{Answer, FEATURES, MOST, Orca, PERIOD};
 use astraea_sim::Simulation;
 use astraea_sim::config::LONGEST;
 use rand::{RngExt, SeedableRng};
@@ -13,7 +13,8 @@ use crate::environment::{Environment, Outcome};
 use crate::error::EnvError;
 use crate::multi_flow::{MultiFlowConfig, Scenario};
 
-/// Longest wait for a report, in ns; where nothing comes back any more, the step ends without one.
+/// Longest wait for a report, in ns; where nothing comes back any more, the step ends without one, and the action of the next
+/// changes nothing.
 const PATIENCE: Nanos = 60 * SECOND;
 
 /// The action comes with the next step.
@@ -110,7 +111,7 @@ impl Environment for OrcaFlow {
         let cap = self.config.window_limit * scenario.largest_bdp(0) / f64::from(MSS);
         // Steps end the episode, however long they take.
         let simulated = scenario.simulation(LONGEST, 0, false, 0);
-        let controller = |_| Orca::new(Later, self.config.history, cap.max(16.0), MSS);
+        let controller = |_| Orca::new(Later, self.config.history, cap.clamp(16.0, MOST), MSS);
         let simulation = Simulation::new(&simulated, self.rng.random(), controller);
         self.simulation = Some(simulation.expect("an episode drawn from valid settings can be simulated"));
         self.steps = 0;

@@ -36,7 +36,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
         min: 10.0,
         max: 1e9,
         unit: "packets",
-        doc: "largest window that an action or the start-up leads to; the buffers of sockets bound it on hosts (4 MiB hold some 2900)",
+        doc: "largest window that an action or the start-up leads to; 2900 are what 4 MiB of a socket's buffer hold",
     }],
     build,
 };

@@ -96,7 +96,9 @@ impl OrcaPolicy {
 
     /// Everything that the weights depend on, as text.
     pub fn definition() -> String {
-        state::defined(format!("form: {FORM}\nreports every 20 ms, oldest first, zeros before the first\n"), &FEATURES)
+        let reports =
+            "reports every 20 ms, without what came with no round-trip time, oldest first, zeros before the first";
+        state::defined(format!("form: {FORM}\n{reports}\n"), &FEATURES)
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.
@@ -177,7 +179,7 @@ mod tests {
     fn definition_is_pinned() {
         assert_eq!(
             OrcaPolicy::definition(),
-            "form: orca\nreports every 20 ms, oldest first, zeros before the first\n\
+            "form: orca\nreports every 20 ms, without what came with no round-trip time, oldest first, zeros before the first\n\
              thr_ratio: mean delivery rate / largest of any report, Linear 0e0..1e0\n\
              pacing_ratio: pacing rate / largest mean delivery rate of any report, Linear 0e0..1e1\n\
              loss_ratio: 5 * rate of losses / largest mean delivery rate of any report, Linear 0e0..1e1\n\

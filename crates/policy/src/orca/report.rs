@@ -67,6 +67,11 @@ impl Tally {
         Self { since: now, ..Self::default() }
     }
 
+    /// Begins anew, but for the time and for what the application had to send.
+    pub(super) fn forget(&mut self) {
+        *self = Self { app_limited: self.app_limited, ..Self::since(self.since) };
+    }
+
     #[inline]
     pub(super) fn on_rate(&mut self, rate: f64) {
         self.rates += rate;

@@ -23,8 +23,9 @@ const DOUBLINGS: f64 = 2.0;
 /// Smallest window in packets that an action leaves (`sysctl_tcp_bbr_init_cwnd` of Orca's kernel).
 const LEAST: f64 = 4.0;
 
-/// Largest window in packets that an action or the start-up leads to, where nothing else is asked for.
-pub const MOST: f64 = 1e6;
+/// Largest window in packets that an action or the start-up leads to, where nothing else is asked for: what a socket's buffer
+/// of 4 MiB holds, which the authors' `setup.sh` asks for.
+pub const MOST: f64 = 2900.0;
 
 /// What answers a report.
 pub trait Answer {
@@ -67,21 +68,30 @@ enum Stage {
 ///   instead with each look, every 2 ms, that finds a round-trip time measured, besides CUBIC's slow start. That is 17 times
 ///   as much in a round trip of 60 ms, and fills any buffer; what the Astraea paper measured of Orca in short buffers (its
 ///   figures 19a and 19c) comes of it.
-/// * A report is due 20 ms after the one before, or with the first look, every 2 ms, that finds a round-trip time.
+/// * A report is due 20 ms after the one before, or with the first look, every 2 ms, that finds a round-trip time. What a look
+///   finds beside that, losses and delivery rates, it forgets (`deepcc_get_info`): a timeout seldom shows in a report.
 /// * The factor is a whole number of percent, the product a whole number of packets, both rounded down, and four packets at
 ///   least. CUBIC's own fraction of a packet stays (`snd_cwnd_cnt`).
 /// * While a loss is repaired, actions change nothing: the proportional reduction sets the window anew with each
 ///   acknowledgement, and ends at CUBIC's threshold.
 /// * Packets are paced at a window, or at what is in flight if that is more, per smoothed round-trip time.
+/// * No action, and no growth of the start-up, makes a window larger than [`MOST`] packets, unless another bound is given.
 /// * The smallest round-trip time and the largest throughput of the flow are never forgotten.
 ///
-/// What differs: the kernel counts headers in the pacing rate and not in the throughput, here neither has them; CUBIC is
-/// that of today's Linux. Neither the paper nor the authors' code says anything of what follows:
+/// What differs:
 ///
-/// * An action that raises the window counts for nothing where the application had less to send.
+/// * Answers come at once. There sender and policy look for each other's messages every 10 ms, so that an action is late by
+///   as much, and reports are 20 to 40 ms apart.
+/// * The kernel counts headers in the pacing rate and not in the throughput; here neither has them. It sets the rate with
+///   the acknowledgement after an action; here it changes with the window. While a loss is repaired it takes for in flight
+///   what is acknowledged out of order or lost, too, and reports the reduction's window, here CUBIC's.
+/// * Features end at the bounds of [`FEATURES`](super::FEATURES), where theirs has one for the pacing rate alone.
+/// * CUBIC is that of today's Linux.
+///
+/// Neither the paper nor the authors' code says anything of what follows:
+///
+/// * An action that raises the window counts for nothing where the application had less to send, nor does the start-up.
 /// * There are no reports of times in which nothing is in flight; the one that follows is longer.
-/// * No action makes a window larger than [`MOST`] packets, unless another bound is given; on hosts the buffers of sockets
-///   are one.
 #[derive(Clone, Debug)]
 pub struct Orca<A = Network> {
     cubic: Cubic,
@@ -141,8 +151,11 @@ impl<A: Answer> Orca<A> {
         self.stage == Stage::Asking
     }
 
-    /// Multiplies the window by 4^a (clipped to a quarter and four).
+    /// Answers a report that has no answer yet: multiplies the window by 4^a (clipped to a quarter and four).
     pub fn act(&mut self, action: f64) {
+        if !self.asks() {
+            return;
+        }
         self.stage = Stage::Answered;
         let factor = libm::exp2(DOUBLINGS * action.clamp(-1.0, 1.0));
         self.multiply((100.0 * factor).floor() / 100.0);
@@ -167,6 +180,9 @@ impl<A: Answer> Controller for Orca<A> {
     #[inline]
     fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
         self.in_flight = in_flight;
+        if self.smoothed == 0 && self.next.is_none() {
+            self.tally = Tally::since(now);
+        }
         self.next.get_or_insert(now + PERIOD);
         self.cubic.on_sent(now, bytes, in_flight);
     }
@@ -195,6 +211,7 @@ impl<A: Answer> Controller for Orca<A> {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        self.in_recovery = true;
         self.cubic.on_congestion(event);
     }
 
@@ -204,11 +221,12 @@ impl<A: Answer> Controller for Orca<A> {
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.tally.lost += flight_size;
-        self.in_recovery = false;
+        (self.in_recovery, self.in_flight) = (false, 0);
         self.cubic.on_timeout(now, flight_size);
     }
 
     fn on_spurious_congestion(&mut self, now: Nanos) {
+        self.in_recovery = false;
         self.cubic.on_spurious_congestion(now);
     }
 
@@ -222,6 +240,7 @@ impl<A: Answer> Controller for Orca<A> {
 
     fn on_timer(&mut self, now: Nanos) {
         if self.tally.samples == 0 {
+            self.tally.forget();
             self.next = (self.in_flight > 0).then_some(now + POLL);
             return;
         }
@@ -281,7 +300,7 @@ mod tests {
 
     impl<A: Answer> Flow<A> {
         fn new(answer: A) -> Self {
-            let sender = Orca::new(answer, 1, 1e6, MSS as u32);
+            let sender = Orca::new(answer, 1, 5000.0, MSS as u32);
             Self { sender, rtt: Rtt::default(), in_recovery: false, app_limited: false }
         }
 
@@ -393,6 +412,8 @@ mod tests {
         let after = |action: f64, window: f64| {
             let mut flow = under_way(Always(0.0));
             flow.sender.cubic.set_window(window);
+            flow.sender.stage = Stage::Asking;
+            flow.sender.act(action);
             flow.sender.act(action);
             flow.window()
         };
@@ -402,8 +423,8 @@ mod tests {
         assert_eq!(after(0.1, 57.25), 64.25);
         assert_eq!(after(0.0, 57.25), 57.25);
         assert_eq!((after(-1.0, 10.0), after(0.0, 2.0)), (4.0, 4.0), "four at least");
-        assert_eq!(after(1.0, 900_000.0), 1e6, "a million at most");
-        assert_eq!(after(0.1, 2e6), 2e6, "what CUBIC has come to stays");
+        assert_eq!(after(1.0, 3000.0), 5000.0, "no more than asked for");
+        assert_eq!(after(0.1, 7000.0), 7000.0, "what CUBIC has come to stays");
     }
 
     #[test]
@@ -448,6 +469,36 @@ mod tests {
         // What is in flight decides where that is more than the window.
         flow.sender.on_sent(ms(121.0), MSS, 200 * MSS);
         assert_eq!(flow.sender.pacing_rate(), Some(200.0 * MSS as f64 * 8e9 / smoothed as f64));
+    }
+
+    #[test]
+    fn the_first_report_counts_from_the_start_of_the_flow_and_forgets_what_came_without_a_round_trip() {
+        let mut flow = Flow::new(Always(0.0));
+        flow.sender.on_sent(ms(5000.0), MSS, MSS);
+        flow.lose(5010.0);
+        assert_eq!(flow.sender.history().newest().length, 0);
+        flow.look(5020.0);
+        flow.sender.on_loss(&Loss { now: ms(5021.0), lost: 4 * MSS, in_flight: MSS });
+        flow.ack(5021.0, 21.0);
+        flow.look(5022.0);
+        let report = flow.sender.history().newest();
+        // The packet lost at 5010 ms is forgotten, the time since 5000 ms is not.
+        assert_eq!((report.length, report.loss), (ms(22.0), 4.0 * MSS as f64 * 8.0 / 0.022));
+    }
+
+    #[test]
+    fn a_loss_that_no_acknowledgement_has_shown_is_repaired_too() {
+        let mut flow = under_way(Always(1.0));
+        flow.ack(101.0, 40.0);
+        flow.lose(110.0);
+        let window = flow.window();
+        flow.look(120.0);
+        assert_eq!(flow.window(), window);
+        flow.sender.on_spurious_congestion(ms(125.0));
+        flow.in_recovery = false;
+        flow.ack(126.0, 40.0);
+        flow.look(140.0);
+        assert!(flow.window() > 2.0 * window);
     }
 
     #[test]
