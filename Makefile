@@ -20,7 +20,7 @@ NATIVE_SOURCES := $(shell find Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.t
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy
+DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy,aurora,orca
 
 demo: build ## Set up, compare the shipped policy with all other schemes, explain it
 	.venv/bin/astraea run three-flows --cc $(DEMO) --trials 3 --out out/demo/three-flows
