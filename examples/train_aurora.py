@@ -11,7 +11,10 @@ policy that is worth something takes a million steps and more. What one must kno
 # ruff: noqa: ARG002  the interface is that of Stable-Baselines3
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -118,13 +121,27 @@ def policy(learner: PPO, **notes: str) -> AuroraPolicy:
     return AuroraPolicy(arrays, action_limit=float(learner.action_space.high[0]), metadata=notes)
 
 
+def whole(text: str) -> int:
+    """A whole number of the command line, from 1 to 2^32 - 1: what Stable-Baselines3 takes for a seed."""
+    if not text.isdecimal() or not 1 <= int(text) < 2**32:
+        raise argparse.ArgumentTypeError(f"is {text}, expected a whole number from 1 to 2^32 - 1")
+    return int(text)
+
+
 def main() -> None:
     """Train and save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", default="mine.aurora", help="where to write the policy, NAME.aurora")
-    parser.add_argument("--steps", type=int, default=100_000, help="monitor intervals on all links together")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=whole, default=100_000, help="monitor intervals on all links together")
+    parser.add_argument("--seed", type=whole, default=1)
     options = parser.parse_args()
+    directory = Path(options.file).resolve().parent
+    if not options.file.endswith(".aurora") or not os.access(directory, os.W_OK):
+        print(
+            f"train_aurora.py: {options.file}: expected NAME.aurora in a directory that can be written to",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
     learner = train(options.steps, options.seed)
     command = f"examples/train_aurora.py --steps {options.steps} --seed {options.seed}"
     policy(learner, recipe=command).save(options.file)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,6 +64,14 @@ def test_native_policy_is_the_network(example: ModuleType) -> None:
     observations = np.random.default_rng(1).uniform(0.0, 3.0, (10_000, 30)).astype(np.float32)
     expected, _ = learner.predict(observations, deterministic=True)
     assert np.abs(policy.forward(observations) - expected[:, 0]).max() < 1e-5
+
+
+@pytest.mark.usefixtures("example")
+def test_what_cannot_be_written_is_found_before_training(tmp_path: Path) -> None:
+    program = [sys.executable, str(ROOT / "examples/train_aurora.py"), "nowhere/mine.aurora"]
+    run = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    expected = "train_aurora.py: nowhere/mine.aurora: expected NAME.aurora in a directory that can be written to\n"
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
 
 
 def score(example: ModuleType, policy: _native.AuroraPolicy) -> float:
