@@ -7,6 +7,9 @@ astraea run three-flows --cc authors.orca,orca,cubic
 A checkpoint of TensorFlow 1 is two files: tensors one after the other, and a sorted table that says where each of them
 is. Both are read here, without TensorFlow. Batch normalisation becomes part of the weights, and each leaky unit two
 rectified ones, so that actions are the same within 1e-5.
+
+Reports of the authors' sender are 20 to 40 ms apart, whatever their paper says, since sender and policy look for each
+other's messages every 10 ms. So 30 ms is what `--period` has without being told.
 """
 
 import argparse
@@ -148,15 +151,18 @@ def _normalised(found: dict[str, Array], dense: str, norm: str) -> Layer:
     return (found[f"actor/{dense}/kernel"] * gain).T, biases
 
 
-def convert(checkpoint: Path) -> OrcaPolicy:
-    """The policy in a checkpoint. Raises `CheckpointError` with one line for what is none."""
+def convert(checkpoint: Path, period: float) -> OrcaPolicy:
+    """The policy in a checkpoint, for reports `period` s apart.
+
+    Raises `CheckpointError` with one line for what is none.
+    """
     try:
         with np.errstate(all="ignore"):  # what is no number is refused in one line
             made = [
                 (weights.astype(np.float32), biases.astype(np.float32))
                 for weights, biases in layers(tensors(checkpoint))
             ]
-        return OrcaPolicy(made, metadata={"recipe": f"examples/import_orca.py {checkpoint.name}"})
+        return OrcaPolicy(made, period=period, metadata={"recipe": f"examples/import_orca.py {checkpoint.name}"})
     except OSError as error:
         raise CheckpointError(f"{error.filename}: {error.strerror}") from None
     except CheckpointError as error:
@@ -172,11 +178,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", type=Path, help="its path, with or without .index")
     parser.add_argument("file", help="where to write the policy, NAME.orca")
+    parser.add_argument("--period", type=float, default=30.0, metavar="MS", help="time between reports (default 30)")
     options = parser.parse_args()
     try:
         if not options.file.endswith(".orca"):
             raise CheckpointError(f"{options.file}: expected NAME.orca")
-        convert(Path(str(options.checkpoint).removesuffix(".index"))).save(options.file)
+        if not 1 <= options.period <= 1000:
+            raise CheckpointError(f"--period: is {options.period:g}, expected 1 to 1000 (ms)")
+        checkpoint = Path(str(options.checkpoint).removesuffix(".index"))
+        convert(checkpoint, options.period / 1000).save(options.file)
     except (CheckpointError, ValueError) as error:
         print(f"import_orca.py: {error}", file=sys.stderr)
         raise SystemExit(2) from None

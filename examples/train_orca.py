@@ -148,7 +148,7 @@ def policy(td3: Td3, **notes: str) -> OrcaPolicy:
 
 def score(policy: OrcaPolicy, seed: int = 10**9, **link: Any) -> float:
     """Mean reward of a policy on links that no training with a small seed draws."""
-    links = Links(seed, **link)
+    links = Links(seed, period=policy.period, **link)
     return float(np.mean([links.step(policy.forward(links.observations).astype(np.float32))[2] for _ in range(500)]))
 
 

@@ -165,12 +165,20 @@ class OrcaPolicy:
     """A policy of Orca's: from the features of the last reports to the power of four that multiplies CUBIC's window.
 
     `layers` are weights (outputs, inputs) and biases (outputs,), with max(0, x) between them and a tanh at the end;
-    `metadata` holds further texts for people. ValueError with one line if they make no policy.
+    `period` is the time between reports in s, `metadata` holds further texts for people. ValueError with one line if they
+    make no policy.
     """
 
     def __new__(
-        cls, layers: Sequence[tuple[ArrayLike, ArrayLike]], *, metadata: Mapping[str, str] | None = None
+        cls,
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        period: float = 0.02,
+        metadata: Mapping[str, str] | None = None,
     ) -> OrcaPolicy: ...
+    @property
+    def period(self) -> float:
+        """Time between reports in s."""
     @staticmethod
     def shipped() -> OrcaPolicy:
         """The policy of the scheme `orca`."""

@@ -30,6 +30,8 @@ def test_wrong_weights_are_refused() -> None:
     one = np.zeros((1, 7)), np.zeros(1)
     with pytest.raises(ValueError, match=r"^8 inputs, expected 14 for the form \"orca\"$"):
         _native.OrcaPolicy([(np.zeros((1, 8)), np.zeros(1))])
+    with pytest.raises(ValueError, match=r"^period_ms is \"2000\", expected 1 to 1000$"):
+        _native.OrcaPolicy([one], period=2.0)
     with pytest.raises(ValueError, match=r"^metadata \"shape\" is set by the policy itself$"):
         _native.OrcaPolicy([one], metadata={"shape": "1"})
     for wrong, found in ((np.zeros((2, 4)), r"shape \(2, 4\)"), (np.zeros(3), "no table"), ("x", "no table")):
@@ -161,7 +163,10 @@ def test_a_checkpoint_of_tensorflow_is_a_policy(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "wrote mine.orca\n", "")
     refused = subprocess.run([*arguments[:3], "mine.dna"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stderr) == (2, "import_orca.py: mine.dna: expected NAME.orca\n")
+    refused = subprocess.run([*arguments, "--period", "nan"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stderr) == (2, "import_orca.py: --period: is nan, expected 1 to 1000 (ms)\n")
     policy = _native.OrcaPolicy.load(tmp_path / "mine.orca")
+    assert policy.period == 0.03
     assert policy.metadata["shape"] == "70-12-12-1"
     x = observations = np.random.default_rng(1).uniform(0.0, 3.0, (1000, 70))
     for dense, norm in (("fc1", "batch_normalization"), ("fc2", "batch_normalization_1")):

@@ -28,7 +28,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const ALPHA: std::ops::RangeInclusive<f64> = 1e-4..=1.0;
 
 /// Range of the monitoring period in ms.
-const PERIOD_MS: std::ops::RangeInclusive<f64> = 1.0..=1000.0;
+pub(crate) const PERIOD_MS: std::ops::RangeInclusive<f64> = 1.0..=1000.0;
 
 /// What one must know to use a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,8 +131,14 @@ pub(crate) fn at<T>(path: &Path, result: Result<T, PolicyError>) -> Result<T, Po
     result.map_err(|reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) })
 }
 
-fn period_ms(period: Nanos) -> f64 {
+/// A period as files have it.
+pub(crate) fn period_ms(period: Nanos) -> f64 {
     period as f64 / MILLISECOND as f64
+}
+
+/// Takes a period from a file.
+pub(crate) fn take_period(parts: &mut parts::Parts<'_>) -> Result<Nanos, PolicyError> {
+    Ok((parts.number("period_ms", &PERIOD_MS)? * MILLISECOND as f64).round() as Nanos)
 }
 
 #[cfg(test)]

@@ -36,12 +36,14 @@ impl OrcaPolicy {
 impl OrcaPolicy {
     /// A policy of these weights.
     #[new]
-    #[pyo3(signature = (layers, *, metadata=None))]
+    #[pyo3(signature = (layers, *, period=0.02, metadata=None))]
     fn new(
         layers: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        period: f64,
         metadata: Option<BTreeMap<String, String>>,
     ) -> PyResult<Self> {
-        let made = astraea_policy::orca::OrcaPolicy::new(policy::layers(&layers)?, metadata.unwrap_or_default());
+        let (layers, period) = (policy::layers(&layers)?, (period * 1e9).round() as u64);
+        let made = astraea_policy::orca::OrcaPolicy::new(layers, period, metadata.unwrap_or_default());
         made.map(Self::made).map_err(value_error)
     }
 
@@ -60,6 +62,12 @@ impl OrcaPolicy {
     /// Writes a `.orca` file, as a whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.inner.save(&path)).map_err(value_error)
+    }
+
+    /// Time between reports in s.
+    #[getter]
+    fn period(&self) -> f64 {
+        self.inner.period() as f64 / 1e9
     }
 
     /// Name of the hidden units' activation.

@@ -64,6 +64,8 @@ class OrcaSettings(TypedDict, total=False):
     """Share of packets lost at random. Default 0 to 0.02."""
     lossy: float
     """Probability that an episode loses packets at random. Default 0."""
+    period: float
+    """Time between reports in s. Default 0.02."""
     steps: int
     """Reports of an episode. Default 500, some ten seconds."""
     history: int

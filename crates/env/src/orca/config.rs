@@ -22,6 +22,8 @@ pub struct OrcaConfig {
     pub loss: Range,
     /// Probability that an episode loses packets at random.
     pub lossy: f64,
+    /// Time between reports in s.
+    pub period: f64,
     /// Reports of an episode.
     pub steps: u32,
     /// Reports in an observation.
@@ -40,6 +42,7 @@ impl Default for OrcaConfig {
             buffer_min_packets: 5.0,
             loss: Range::new(0.0, 0.02),
             lossy: 0.0,
+            period: 0.02,
             steps: 500,
             history: 10,
             window_limit: 20.0,
@@ -63,6 +66,7 @@ impl OrcaConfig {
     /// # Errors
     /// Names the first setting that is out of range.
     pub fn validate(&self) -> Result<(), EnvError> {
+        EnvError::unless_within("period", self.period, 1e-3, 1.0)?;
         EnvError::unless_within("steps", f64::from(self.steps), 1.0, 1e9)?;
         EnvError::unless_within("history", self.history as f64, 1.0, 100.0)?;
         self.paths().validate()
@@ -98,6 +102,7 @@ mod tests {
         assert!(error(r#"{"bandwith": 3}"#).starts_with("bandwith: unknown field `bandwith`, expected one of"));
         assert!(error(r#"{"rtt": [0.5, 0.1]}"#).starts_with("rtt: is [0.5, 0.1], expected two numbers in order"));
         assert_eq!(error(r#"{"steps": 0}"#), "steps: is 0, expected 1 to 1000000000");
+        assert_eq!(error(r#"{"period": 2}"#), "period: is 2, expected 0.001 to 1");
         assert_eq!(error(r#"{"history": 0}"#), "history: is 0, expected 1 to 100");
         assert!(OrcaConfig::from_json(r#"{"bandwidth": 48e6, "buffer": 1}"#).is_ok());
     }

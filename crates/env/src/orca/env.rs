@@ -2,7 +2,7 @@
 
 use astraea_cc::{Controller, MSS, Nanos, SECOND};
 use astraea_policy::Feature;
-use astraea_policy::orca::{Answer, FEATURES, MOST, Orca, PERIOD};
+use astraea_policy::orca::{Answer, FEATURES, MOST, Orca, PERIOD, Terms};
 use astraea_sim::Simulation;
 use astraea_sim::config::LONGEST;
 use rand::{RngExt, SeedableRng};
@@ -29,7 +29,7 @@ impl Answer for Later {
 
 /// One flow on one link, in the packet simulator, whose controller is [`Orca`] without a policy.
 ///
-/// An action `a` multiplies the window by `4^a`; the step ends with the next report, 20 ms later or when there is something
+/// An action `a` multiplies the window by `4^a`; the step ends with the next report, a period later or when there is something
 /// to report.
 pub struct OrcaFlow {
     config: OrcaConfig,
@@ -111,7 +111,9 @@ impl Environment for OrcaFlow {
         let cap = self.config.window_limit * scenario.largest_bdp(0) / f64::from(MSS);
         // Steps end the episode, however long they take.
         let simulated = scenario.simulation(LONGEST, 0, false, 0);
-        let controller = |_| Orca::new(Later, self.config.history, cap.clamp(16.0, MOST), MSS);
+        let OrcaConfig { history, period, .. } = self.config;
+        let terms = Terms { reports: history, period: (period * 1e9).round() as Nanos, most: cap.clamp(16.0, MOST) };
+        let controller = |_| Orca::new(Later, terms, MSS);
         let simulation = Simulation::new(&simulated, self.rng.random(), controller);
         self.simulation = Some(simulation.expect("an episode drawn from valid settings can be simulated"));
         self.steps = 0;

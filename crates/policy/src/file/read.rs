@@ -1,9 +1,7 @@
 //! Reading a policy file: strict, since a network that is run in another way than it was trained in does harm quietly.
 
-use astraea_cc::MILLISECOND;
-
 use super::parts::{Parts, one_of};
-use super::{ALPHA, Metadata, PERIOD_MS, Policy, PolicyError};
+use super::{ALPHA, Metadata, Policy, PolicyError};
 use crate::{Activation, Form, Network};
 
 /// Metadata that decides how a network is run.
@@ -17,8 +15,7 @@ pub(super) fn policy(bytes: &[u8]) -> Result<Policy, PolicyError> {
     let activations = one_of(Activation::ALL.map(Activation::name));
     let activation = parts.take("activation", &activations, Activation::from_name)?;
     let alpha = parts.number("alpha", &ALPHA)?;
-    let period_ms = parts.number("period_ms", &PERIOD_MS)?;
+    let period = super::take_period(&mut parts)?;
     let network = Network::new(parts.layers()?, activation)?;
-    let period = (period_ms * MILLISECOND as f64).round() as u64;
     Policy::new(network, Metadata { form, alpha, period, notes: parts.notes() })
 }

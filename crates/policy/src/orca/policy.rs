@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use astraea_cc::Nanos;
+
 use super::FEATURES;
 use crate::file::parts::{self, Parts};
 use crate::file::{self, error, write};
@@ -12,7 +14,7 @@ use crate::{Activation, Layer, Network, PolicyError, Scratch, state};
 const FORM: &str = "orca";
 
 /// Metadata that decides how a network is run.
-const KEYS: [&str; 5] = ["format", "form", "definition_hash", "activation", "shape"];
+const KEYS: [&str; 6] = ["format", "form", "definition_hash", "activation", "shape", "period_ms"];
 
 /// A policy of Orca's form: from the features of the last reports to the power of four that CUBIC's window is multiplied
 /// by. Hidden units are rectified, the output is a tanh.
@@ -22,25 +24,28 @@ const KEYS: [&str; 5] = ["format", "form", "definition_hash", "activation", "sha
 #[derive(Clone, Debug)]
 pub struct OrcaPolicy {
     network: Network,
+    period: Nanos,
     notes: BTreeMap<String, String>,
 }
 
 impl OrcaPolicy {
-    /// A policy of these layers; `notes` say where it comes from and what it is good for, by name.
+    /// A policy of these layers, for reports a `period` (ns) apart; `notes` say where it comes from and what it is good for,
+    /// by name.
     ///
     /// # Errors
-    /// Layers that do not fit together or whose input is no number of whole reports, a note with a name that the file needs
-    /// itself.
-    pub fn new(layers: Vec<Layer>, notes: BTreeMap<String, String>) -> Result<Self, PolicyError> {
+    /// Layers that do not fit together or whose input is no number of whole reports, a period of less than 1 ms or more than
+    /// 1 s, a note with a name that the file needs itself.
+    pub fn new(layers: Vec<Layer>, period: Nanos, notes: BTreeMap<String, String>) -> Result<Self, PolicyError> {
         let network = Network::new(layers, Activation::Relu)?;
         let found = network.inputs();
         if !found.is_multiple_of(FEATURES.len()) {
             return Err(PolicyError::Inputs { form: FORM, found, expected: found.next_multiple_of(FEATURES.len()) });
         }
+        error::check("period_ms", file::period_ms(period), &file::PERIOD_MS)?;
         if let Some(name) = KEYS.iter().find(|key| notes.contains_key(**key)) {
             return Err(PolicyError::Reserved(name));
         }
-        Ok(Self { network, notes })
+        Ok(Self { network, period, notes })
     }
 
     /// Reads a file.
@@ -56,13 +61,15 @@ impl OrcaPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let mut parts = Parts::read(bytes, &KEYS)?;
+        // The form before what only this one has.
+        let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
         parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
         let relu = Activation::Relu.name();
         parts.take("activation", relu, |text| (text == relu).then_some(()))?;
+        let period = file::take_period(&mut parts)?;
         let layers = parts.layers()?;
-        Self::new(layers, parts.notes())
+        Self::new(layers, period, parts.notes())
     }
 
     /// The content of a file; the same policy gives the same bytes.
@@ -89,6 +96,11 @@ impl OrcaPolicy {
         self.network.inputs()
     }
 
+    /// Time between reports in ns.
+    pub fn period(&self) -> Nanos {
+        self.period
+    }
+
     /// Reports in an observation.
     pub fn history(&self) -> usize {
         self.inputs() / FEATURES.len()
@@ -96,8 +108,7 @@ impl OrcaPolicy {
 
     /// Everything that the weights depend on, as text.
     pub fn definition() -> String {
-        let reports =
-            "reports every 20 ms, without what came with no round-trip time, oldest first, zeros before the first";
+        let reports = "reports, without what came with no round-trip time, oldest first, zeros before the first";
         state::defined(format!("form: {FORM}\n{reports}\n"), &FEATURES)
     }
 
@@ -109,6 +120,7 @@ impl OrcaPolicy {
             ("definition_hash", format!("{:016x}", state::fnv1a(Self::definition()))),
             ("activation", Activation::Relu.name().to_owned()),
             ("shape", self.network.shape()),
+            ("period_ms", file::period_ms(self.period).to_string()),
         ];
         self.notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
     }
@@ -125,6 +137,7 @@ impl OrcaPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orca::PERIOD;
 
     fn layer(inputs: usize, outputs: usize, weight: f32) -> Layer {
         Layer { inputs, weights: vec![weight; inputs * outputs], bias: vec![0.5; outputs] }
@@ -132,7 +145,7 @@ mod tests {
 
     fn policy() -> OrcaPolicy {
         let notes = BTreeMap::from([("name".to_owned(), "mine".to_owned())]);
-        OrcaPolicy::new(vec![layer(14, 3, 0.1), layer(3, 1, -0.2)], notes).unwrap()
+        OrcaPolicy::new(vec![layer(14, 3, 0.1), layer(3, 1, -0.2)], 30_000_000, notes).unwrap()
     }
 
     #[test]
@@ -147,6 +160,7 @@ mod tests {
         let bytes = policy().to_bytes();
         let read = OrcaPolicy::from_bytes(&bytes).unwrap();
         assert_eq!((read.to_bytes(), read.texts(), read.history()), (bytes, policy().texts(), 2));
+        assert_eq!(read.period(), 30_000_000);
         let directory = std::env::temp_dir().join(format!("astraea-orca-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("mine.orca");
@@ -160,14 +174,17 @@ mod tests {
     fn the_shipped_policy_is_the_papers() {
         let policy = super::super::shipped();
         assert_eq!((policy.texts()["shape"].as_str(), policy.history()), ("70-256-256-1", 10));
+        assert_eq!(policy.period(), PERIOD);
     }
 
     #[test]
     fn what_is_wrong_has_one_line() {
-        let refused = |layers, notes| OrcaPolicy::new(layers, notes).unwrap_err().to_string();
+        let refused = |layers, notes| OrcaPolicy::new(layers, PERIOD, notes).unwrap_err().to_string();
         assert_eq!(refused(vec![layer(8, 1, 0.0)], BTreeMap::new()), r#"8 inputs, expected 14 for the form "orca""#);
         let notes = BTreeMap::from([("form".to_owned(), String::new())]);
         assert_eq!(refused(vec![layer(7, 1, 0.0)], notes), r#"metadata "form" is set by the policy itself"#);
+        let short = OrcaPolicy::new(vec![layer(7, 1, 0.0)], 0, BTreeMap::new()).unwrap_err();
+        assert_eq!(short.to_string(), r#"period_ms is "0", expected 1 to 1000"#);
         let read = |bytes: &[u8]| OrcaPolicy::from_bytes(bytes).unwrap_err().to_string();
         assert_eq!(read(&crate::aurora::shipped().to_bytes()), r#"form is "aurora", expected orca"#);
         assert!(read(b"hello").starts_with("not a safetensors file"));
@@ -179,7 +196,7 @@ mod tests {
     fn definition_is_pinned() {
         assert_eq!(
             OrcaPolicy::definition(),
-            "form: orca\nreports every 20 ms, without what came with no round-trip time, oldest first, zeros before the first\n\
+            "form: orca\nreports, without what came with no round-trip time, oldest first, zeros before the first\n\
              thr_ratio: mean delivery rate / largest of any report, Linear 0e0..1e0\n\
              pacing_ratio: pacing rate / largest mean delivery rate of any report, Linear 0e0..1e1\n\
              loss_ratio: 5 * rate of losses / largest mean delivery rate of any report, Linear 0e0..1e1\n\

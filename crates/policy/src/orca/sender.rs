@@ -8,7 +8,7 @@ use super::policy::OrcaPolicy;
 use super::report::{History, Tally};
 use crate::Scratch;
 
-/// Time between reports.
+/// Time between reports in the paper.
 pub const PERIOD: Nanos = 20 * MILLISECOND;
 
 /// Time until the next look where there was nothing to report, and in the start-up.
@@ -26,6 +26,17 @@ const LEAST: f64 = 4.0;
 /// Largest window in packets that an action or the start-up leads to, where nothing else is asked for: what a socket's buffer
 /// of 4 MiB holds, which the authors' `setup.sh` asks for.
 pub const MOST: f64 = 2900.0;
+
+/// What decides how a sender looks at its flow, besides its policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// Reports in an observation.
+    pub reports: usize,
+    /// Time between reports in ns.
+    pub period: Nanos,
+    /// Largest window in packets that an action or the start-up leads to.
+    pub most: f64,
+}
 
 /// What answers a report.
 pub trait Answer {
@@ -58,7 +69,7 @@ enum Stage {
 
 /// A flow under Orca (Abbasloo, Yen and Chao, SIGCOMM 2020).
 ///
-/// CUBIC sets the window, acknowledgement by acknowledgement. Every 20 ms the policy sees what the sender has measured since,
+/// CUBIC sets the window, acknowledgement by acknowledgement. Once a period, of 20 ms in the paper, the policy sees what the sender has measured since,
 /// and multiplies the window by 4^a; CUBIC goes on from there, with its threshold, its epoch and its last loss as they were.
 ///
 /// Pinned is what the authors' sender and kernel do (`Soheil-ab/Orca`, commit cafaf9a: `src/orca-server-mahimahi.cc`,
@@ -68,7 +79,7 @@ enum Stage {
 ///   instead with each look, every 2 ms, that finds a round-trip time measured, besides CUBIC's slow start. That is 17 times
 ///   as much in a round trip of 60 ms, and fills any buffer; what the Astraea paper measured of Orca in short buffers (its
 ///   figures 19a and 19c) comes of it.
-/// * A report is due 20 ms after the one before, or with the first look, every 2 ms, that finds a round-trip time. What a look
+/// * A report is due a period after the one before, or with the first look, every 2 ms, that finds a round-trip time. What a look
 ///   finds beside that, losses and delivery rates, it forgets (`deepcc_get_info`): a timeout seldom shows in a report.
 /// * The factor is a whole number of percent, the product a whole number of packets, both rounded down, and four packets at
 ///   least. CUBIC's own fraction of a packet stays (`snd_cwnd_cnt`).
@@ -81,7 +92,7 @@ enum Stage {
 /// What differs:
 ///
 /// * Answers come at once. There sender and policy look for each other's messages every 10 ms, so that an action is late by
-///   as much, and reports are 20 to 40 ms apart.
+///   as much, and reports are 20 to 40 ms apart: with 30 ms their policy comes somewhat closer to what was published of it.
 /// * The kernel counts headers in the pacing rate and not in the throughput; here neither has them. It sets the rate with
 ///   the acknowledgement after an action; here it changes with the window. While a loss is repaired it takes for in flight
 ///   what is acknowledged out of order or lost, too, and reports the reduction's window, here CUBIC's.
@@ -96,8 +107,7 @@ enum Stage {
 pub struct Orca<A = Network> {
     cubic: Cubic,
     answer: A,
-    /// Largest window in packets.
-    most: f64,
+    terms: Terms,
     tally: Tally,
     history: History,
     /// When the next look is due, unless nothing is in flight.
@@ -116,21 +126,20 @@ impl Orca {
     /// A connection that begins under a policy, with segments of `mss` payload bytes (at least 1); the policy never makes
     /// the window larger than `most` packets.
     pub fn of(policy: Arc<OrcaPolicy>, most: f64, mss: u32) -> Self {
-        let reports = policy.history();
-        Self::new(Network { policy, scratch: Scratch::default() }, reports, most, mss)
+        let terms = Terms { reports: policy.history(), period: policy.period(), most };
+        Self::new(Network { policy, scratch: Scratch::default() }, terms, mss)
     }
 }
 
 impl<A: Answer> Orca<A> {
-    /// A connection that begins, with segments of `mss` payload bytes (at least 1). `answer` sees so many `reports`, and
-    /// never makes the window larger than `most` packets.
-    pub fn new(answer: A, reports: usize, most: f64, mss: u32) -> Self {
+    /// A connection that begins, with segments of `mss` payload bytes (at least 1).
+    pub fn new(answer: A, terms: Terms, mss: u32) -> Self {
         Self {
             cubic: Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, mss.max(1)),
             answer,
-            most,
+            terms,
             tally: Tally::default(),
-            history: History::new(reports),
+            history: History::new(terms.reports),
             next: None,
             stage: Stage::Starting,
             may_raise: true,
@@ -167,7 +176,7 @@ impl<A: Answer> Orca<A> {
         if self.in_recovery || multiplied > whole && !self.may_raise {
             return;
         }
-        self.cubic.set_window((multiplied + self.cubic.window().fract()).min(self.most.max(whole)));
+        self.cubic.set_window((multiplied + self.cubic.window().fract()).min(self.terms.most.max(whole)));
     }
 
     /// The start-up is over once CUBIC's window has exceeded its threshold, as it does when a loss is repaired.
@@ -183,7 +192,7 @@ impl<A: Answer> Controller for Orca<A> {
         if self.smoothed == 0 && self.next.is_none() {
             self.tally = Tally::since(now);
         }
-        self.next.get_or_insert(now + PERIOD);
+        self.next.get_or_insert(now + self.terms.period);
         self.cubic.on_sent(now, bytes, in_flight);
     }
 
@@ -251,7 +260,7 @@ impl<A: Answer> Controller for Orca<A> {
             self.multiply(START_GAIN);
             return;
         }
-        self.next = Some(now + PERIOD);
+        self.next = Some(now + self.terms.period);
         let mut report = tally.report(now);
         report.window = self.cubic.window();
         report.pacing = self.pacing_rate().unwrap_or(0.0);
@@ -300,7 +309,7 @@ mod tests {
 
     impl<A: Answer> Flow<A> {
         fn new(answer: A) -> Self {
-            let sender = Orca::new(answer, 1, 5000.0, MSS as u32);
+            let sender = Orca::new(answer, Terms { reports: 1, period: PERIOD, most: 5000.0 }, MSS as u32);
             Self { sender, rtt: Rtt::default(), in_recovery: false, app_limited: false }
         }
 
