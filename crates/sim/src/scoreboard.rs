@@ -90,11 +90,21 @@ impl Scoreboard {
     /// The packet of that number, if it has not been overwritten.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Sent> {
-        if number >= self.next || (self.next - number) as usize > self.ring.len() {
+        if !self.remembers(number) {
             return None;
         }
         let slot = self.slot(number);
         Some(&mut self.ring[slot])
+    }
+
+    /// The packet of that number, if it is still known.
+    pub(crate) fn find(&self, number: u64) -> Option<&Sent> {
+        self.remembers(number).then(|| self.get(number))
+    }
+
+    #[inline]
+    fn remembers(&self, number: u64) -> bool {
+        number < self.next && (self.next - number) as usize <= self.ring.len()
     }
 
     /// The packet of that number, which the caller knows to be unresolved or recent.

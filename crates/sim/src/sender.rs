@@ -6,10 +6,11 @@
 //! timeout (RFC 6298) everything in flight is taken to be lost, until an acknowledgement of something sent before the
 //! timeout shows that it was spurious (in the spirit of RFC 5682).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use astraea_cc::{Ack, Controller, MIN_RTO, Nanos, RateSampler, Reduction, Rtt, Signal};
 
+use self::missing::Missing;
 use crate::monitor::Interval;
 use crate::pacer::{Pacer, Wait};
 use crate::scoreboard::{Scoreboard, Sent, State};
@@ -123,7 +124,7 @@ pub(crate) struct Sender<C> {
     /// How the window goes down, for controllers that leave it to the transport.
     reduction: Option<Reduction>,
     /// Segments that had not been acknowledged when it began, and have not been since.
-    missing: BTreeSet<u32>,
+    missing: Missing,
     repairs: VecDeque<Repair>,
     next_segment: u32,
     pacer: Pacer,
@@ -160,7 +161,7 @@ impl<C: Controller> Sender<C> {
             event_losses: 0,
             in_recovery: false,
             reduction: None,
-            missing: BTreeSet::new(),
+            missing: Missing::default(),
             repairs: VecDeque::new(),
             next_segment: 0,
             pacer: Pacer::new(burst),
@@ -291,10 +292,7 @@ impl<C: Controller> Sender<C> {
         }
         let was_lost = sent.state == State::Lost;
         sent.state = State::Acked;
-        if let Some(oldest) = self.missing.first() {
-            batch.advanced |= *oldest == sent.segment;
-            self.missing.remove(&sent.segment);
-        }
+        batch.advanced |= self.missing.remove(sent.segment);
         self.sampler.on_delivered(now, payload);
         batch.acked += payload;
         if marked {
@@ -361,6 +359,7 @@ impl<C: Controller> Sender<C> {
     }
 }
 
+mod missing;
 mod recovery;
 
 #[cfg(test)]

@@ -86,18 +86,12 @@ impl<C: Controller> Sender<C> {
 
     /// Notes what is in flight or has to be sent again.
     fn note_missing(&mut self) {
-        self.missing.clear();
-        for number in self.board.base()..self.board.next() {
-            let sent = self.board.get(number);
-            if sent.state == State::InFlight {
-                self.missing.insert(sent.segment);
-            }
-        }
-        for repair in &self.repairs {
-            if self.board.get_mut(repair.number).is_none_or(|sent| sent.state == State::Lost) {
-                self.missing.insert(repair.segment);
-            }
-        }
+        let board = &self.board;
+        let sent = (board.base()..board.next()).map(|number| board.get(number));
+        let in_flight = sent.filter(|sent| sent.state == State::InFlight).map(|sent| sent.segment);
+        let is_lost = |number| board.find(number).is_none_or(|sent| sent.state == State::Lost);
+        let lost = self.repairs.iter().filter(|repair| is_lost(repair.number));
+        self.missing.note(in_flight.chain(lost.map(|repair| repair.segment)));
     }
 
     /// A packet that was given up has arrived after all.
