@@ -49,6 +49,11 @@ def means(scenario: str, schemes: str, metric: str, trials: int, **settings: Any
     return {cc: [point[cc][metric]["mean"] for point in found] for cc in schemes.split(",")}
 
 
+def alone(scenario: str, schemes: str, metric: str, trials: int) -> dict[str, float]:
+    """Mean of a metric in a scenario that has one point, by scheme."""
+    return {cc: values[0] for cc, values in means(scenario, schemes, metric, trials).items()}
+
+
 def listed(values: list[float], form: str = "{:.2f}") -> str:
     """Numbers as text."""
     return ", ".join(form.format(value) for value in values)
@@ -97,7 +102,7 @@ def friendliness(trials: int) -> Iterator[Finding]:
 def convergence(trials: int) -> Iterator[Finding]:
     """Figures 6 and 12: three flows 40 s apart, 100 Mbit/s, 30 ms, 1 BDP."""
     schemes = "vivace,copa,cubic,vegas"
-    first = {cc: v[0] for cc, v in means("three-flows", schemes, "convergence_first_s", trials).items()}
+    first = alone("three-flows", schemes, "convergence_first_s", trials)
     yield Finding(
         "Vivace takes 3.4 s to converge at 30 ms (fig. 12)",
         "3.44 s",
@@ -112,7 +117,7 @@ def convergence(trials: int) -> Iterator[Finding]:
         first["copa"] < first["vivace"],
         "faster than Vivace",
     )
-    spread = {cc: v[0] for cc, v in means("three-flows", schemes, "stability_mbps", trials).items()}
+    spread = alone("three-flows", schemes, "stability_mbps", trials)
     yield Finding(
         "… and oscillates",
         "visible in fig. 6",
@@ -120,7 +125,7 @@ def convergence(trials: int) -> Iterator[Finding]:
         spread["copa"] > 5 and spread["copa"] > spread["vivace"],
         "5 Mbit/s, and more than Vivace",
     )
-    wait = {cc: v[0] for cc, v in means("three-flows", schemes, "queue_delay_ms", trials).items()}
+    wait = alone("three-flows", schemes, "queue_delay_ms", trials)
     yield Finding(
         "Vegas and Copa keep the delay low (fig. 19, 21)",
         "low",
@@ -194,7 +199,7 @@ def satellite(trials: int) -> Iterator[Finding]:
 def cellular(trials: int) -> Iterator[Finding]:
     """Figures 13 and 21: a cellular trace, 40 ms, a deep buffer."""
     schemes = "vivace,copa,vegas,cubic"
-    inflation = {cc: v[0] for cc, v in means("cellular", schemes, "rtt_inflation", trials).items()}
+    inflation = alone("cellular", schemes, "rtt_inflation", trials)
     used = {cc: 100 * v[0] for cc, v in means("cellular", schemes, "utilization", trials).items()}
     yield Finding(
         "Copa and Vegas have low delay and utilization on a cellular link (fig. 21)",
@@ -322,7 +327,7 @@ def aurora_alone(trials: int) -> Iterator[Finding]:
 def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
     """What the Astraea paper says of Orca in figures 6, 8, 12, 19 and 20; `cc` is the scheme or a policy in a file."""
     first, spread = (
-        {name: values[0] for name, values in means("three-flows", f"{cc},cubic,vivace", metric, trials).items()}
+        alone("three-flows", f"{cc},cubic,vivace", metric, trials)
         for metric in ("convergence_first_s", "stability_mbps")
     )
     yield Finding(
@@ -365,7 +370,7 @@ def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
         all(own > cubic for own, cubic in pairs),
         "more with each",
     )
-    share = {name: values[0] for name, values in means("satellite", f"{cc},cubic", "utilization", trials).items()}
+    share = alone("satellite", f"{cc},cubic", "utilization", trials)
     yield Finding(
         "Orca does as CUBIC does on the satellite link (fig. 20)",
         "similar",
@@ -373,7 +378,7 @@ def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
         0.5 < share[cc] / share["cubic"] < 2,
         "half to twice CUBIC's",
     )
-    jain = {name: values[0] for name, values in means("rtt-fairness", f"{cc},astraea", "jain", trials).items()}
+    jain = alone("rtt-fairness", f"{cc},astraea", "jain", trials)
     yield Finding(
         "Orca is less fair to different round-trip times than Astraea (fig. 8)",
         "less fair",

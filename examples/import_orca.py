@@ -169,7 +169,7 @@ def convert(checkpoint: Path, period: float) -> OrcaPolicy:
         raise CheckpointError(f"{checkpoint}.index: {error}") from None
     except KeyError as error:
         raise CheckpointError(f"{checkpoint}: no tensor {error}, expected a checkpoint of Orca's") from None
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, OverflowError) as error:
         raise CheckpointError(f"{checkpoint}: {error}, expected a checkpoint of Orca's") from None
 
 

@@ -42,9 +42,9 @@ class Sums:
 
     def __init__(self, hyper: Td3Settings) -> None:
         self.gamma = hyper.gamma
-        self.steps: deque[tuple[Array, Array, Array]] = deque(maxlen=hyper.steps)
+        self.steps: deque[tuple[Array, Array, NDArray[np.float64]]] = deque(maxlen=hyper.steps)
 
-    def add(self, before: Array, actions: Array, rewards: Array, after: Array) -> Array | None:
+    def add(self, before: Array, actions: Array, rewards: NDArray[np.float64], after: Array) -> Array | None:
         """Rows for the replay memory from the oldest step on; None while there are too few steps."""
         self.steps.append((before, actions, rewards))
         if len(self.steps) < (self.steps.maxlen or 0):
@@ -64,7 +64,7 @@ class Links:
         self.fresh = True
         """Whether the newest observations begin an episode."""
 
-    def step(self, actions: Array) -> tuple[Array, Array, Array]:
+    def step(self, actions: Array) -> tuple[Array, Array, NDArray[np.float64]]:
         """Observations before and after the actions, shape (LINKS, inputs), and the rewards, shape (LINKS,)."""
         before = self.observations
         after, rewards, _, over, _ = self.env.step(actions[:, None])

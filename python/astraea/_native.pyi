@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, final, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,8 +113,31 @@ def read_trace(path: str | PathLike[str]) -> NDArray[np.int64]:
     ValueError with one line if the file cannot be read.
     """
 
+@type_check_only
+class _Rival:
+    """What the policies of other papers have in common."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a file, as a whole or not at all. ValueError with one line that begins with the path."""
+    @property
+    def metadata(self) -> dict[str, str]:
+        """All metadata as the file has it, in the order of the names."""
+    @property
+    def activation(self) -> str:
+        """Name of the hidden units' activation."""
+    @property
+    def inputs(self) -> int:
+        """Length of an observation."""
+    @property
+    def definition(self) -> str:
+        """What the numbers of an observation are, and their order."""
+    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
+    def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
+        """Actions (n,) for observations (n, inputs). ValueError for another shape."""
+
 @final
-class AuroraPolicy:
+class AuroraPolicy(_Rival):
     """A policy of Aurora's: from the features of the last monitor intervals to a change of the rate.
 
     `layers` are weights (outputs, inputs) and biases (outputs,), with tanh between them and a linear output; `alpha` is
@@ -138,30 +161,12 @@ class AuroraPolicy:
     @staticmethod
     def load(path: str | PathLike[str]) -> AuroraPolicy:
         """Reads a `.aurora` file. ValueError with one line that begins with the path."""
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes a `.aurora` file, as a whole or not at all. ValueError with one line that begins with the path."""
-    @property
-    def metadata(self) -> dict[str, str]:
-        """All metadata as the file has it, in the order of the names."""
     @property
     def action_limit(self) -> float:
         """Largest magnitude of an action."""
-    @property
-    def activation(self) -> str:
-        """Name of the hidden units' activation."""
-    @property
-    def inputs(self) -> int:
-        """Length of an observation."""
-    @property
-    def definition(self) -> str:
-        """What the numbers of an observation are, and their order."""
-    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
-    def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
-        """Actions (n,) for observations (n, inputs). ValueError for another shape."""
 
 @final
-class OrcaPolicy:
+class OrcaPolicy(_Rival):
     """A policy of Orca's: from the features of the last reports to the power of four that multiplies CUBIC's window.
 
     `layers` are weights (outputs, inputs) and biases (outputs,), with max(0, x) between them and a tanh at the end;
@@ -185,24 +190,6 @@ class OrcaPolicy:
     @staticmethod
     def load(path: str | PathLike[str]) -> OrcaPolicy:
         """Reads a `.orca` file. ValueError with one line that begins with the path."""
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes a `.orca` file, as a whole or not at all. ValueError with one line that begins with the path."""
-    @property
-    def metadata(self) -> dict[str, str]:
-        """All metadata as the file has it, in the order of the names."""
-    @property
-    def activation(self) -> str:
-        """Name of the hidden units' activation."""
-    @property
-    def inputs(self) -> int:
-        """Length of an observation."""
-    @property
-    def definition(self) -> str:
-        """What the numbers of an observation are, and their order."""
-    def weights(self) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """Weights (outputs, inputs) and biases (outputs,), layer by layer."""
-    def forward(self, observations: ArrayLike) -> NDArray[np.float64]:
-        """Actions (n,) for observations (n, inputs). ValueError for another shape."""
 
 @final
 class RemyTable:

@@ -14,7 +14,6 @@ import pytest
 from rich.console import Console
 
 from astraea import __version__
-from astraea.cli import main
 from astraea.cli.output import table
 from astraea.cli.run import _real_time
 from astraea.eval import backend
@@ -26,19 +25,6 @@ Run = Callable[..., tuple[int, str, str]]
 QUICK = [
     "--set", "flow.0.start.every=1s", "--set", "flow.0.duration=3s", "--trials", "1", "--no-report",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in an empty directory: exit status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(arguments)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def test_version(astraea: Run) -> None:

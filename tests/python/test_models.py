@@ -126,7 +126,7 @@ def test_others_compute_the_same(astraea: Run, tmp_path: Path, activation: str, 
 @pytest.mark.parametrize("name", models.RIVALS)
 def test_others_compute_the_same_with_policies_of_other_papers(astraea: Run, name: str) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    made = models.RIVALS[name].shipped()
+    made = models.RIVALS[name].kind.shipped()
     file = f"mine{models.RIVALS[name].suffix}"
     made.save(file)
     # Actions of Aurora's end at its limit.

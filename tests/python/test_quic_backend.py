@@ -19,7 +19,6 @@ import polars as pl
 import pytest
 
 from astraea import host, models
-from astraea.cli import main
 from astraea.errors import UserError
 from astraea.eval import kernel, registry
 from astraea.eval.backend import make
@@ -60,17 +59,10 @@ path = ["bottleneck"]
 
 
 @pytest.fixture
-def astraea(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command in an empty directory: exit status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
+def astraea(astraea: Run, tmp_path: Path) -> Run:
+    """The command, beside a short scenario."""
     (tmp_path / "short.toml").write_text(SHORT)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(arguments)
-        return status, *capsys.readouterr()
-
-    return run
+    return astraea
 
 
 def _results(directory: str = "out/short") -> dict[str, Any]:

@@ -1,9 +1,9 @@
 //! Environments for training congestion controllers.
 //!
 //! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (Aurora's set-up);
+//! * [`OrcaFlow`]: one flow of CUBIC's, whose window is multiplied once a period (Orca's set-up);
 //! * [`MultiFlow`]: flows that share a bottleneck, come and go, and each ask for an action when their monitoring period
 //!   has ended (Astraea's set-up), as a flow-driven or as a parallel environment;
-//! * [`OrcaFlow`]: one flow of CUBIC's, whose window is multiplied every 20 ms (Orca's set-up);
 //! * [`rollout`]: whole episodes of the latter with a policy evaluated here, for a learner and for its validation;
 //! * [`Vector`]: many environments stepped on all cores.
 //!

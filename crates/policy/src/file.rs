@@ -75,7 +75,7 @@ impl Policy {
     /// # Errors
     /// Whatever is wrong with it, in one line that begins with the path.
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
-        at(path, parts::file(path).and_then(|bytes| Self::from_bytes(&bytes)))
+        load(path, Self::from_bytes)
     }
 
     /// Reads the content of a policy file.
@@ -96,8 +96,7 @@ impl Policy {
     /// # Errors
     /// Those of the file system, in one line that begins with the path.
     pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
-        let written = write::whole(path, &self.to_bytes());
-        at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
+        save(path, &self.to_bytes())
     }
 
     /// The network.
@@ -126,8 +125,18 @@ impl Policy {
     }
 }
 
+/// What `read` makes of the content of a file; errors begin with the path.
+pub(crate) fn load<T>(path: &Path, read: impl Fn(&[u8]) -> Result<T, PolicyError>) -> Result<T, PolicyError> {
+    at(path, parts::file(path).and_then(|bytes| read(&bytes)))
+}
+
+/// Writes a file: at any time the path holds what it held before, or all of it. Errors begin with the path.
+pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), PolicyError> {
+    at(path, write::whole(path, bytes).map_err(|problem| PolicyError::Write(error::plain(&problem))))
+}
+
 /// The same, with the path in front of what is wrong.
-pub(crate) fn at<T>(path: &Path, result: Result<T, PolicyError>) -> Result<T, PolicyError> {
+fn at<T>(path: &Path, result: Result<T, PolicyError>) -> Result<T, PolicyError> {
     result.map_err(|reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) })
 }
 

@@ -3,12 +3,11 @@
 //! Everything here converts between Python and the Rust crates; no logic lives in this crate. Its Python-facing
 //! documentation and types are in `python/astraea/_native.pyi`.
 
-mod aurora;
 mod envs;
 mod job;
-mod orca;
 mod policy;
 mod results;
+mod rivals;
 mod rollout;
 mod schemes;
 mod service;
@@ -22,13 +21,11 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::aurora::AuroraPolicy;
-    #[pymodule_export]
     use super::envs::{Environment, ParallelEnvironment, VectorEnvironment};
     #[pymodule_export]
-    use super::orca::OrcaPolicy;
-    #[pymodule_export]
     use super::policy::Policy;
+    #[pymodule_export]
+    use super::rivals::{AuroraPolicy, OrcaPolicy};
     #[pymodule_export]
     use super::rollout::{Batch, Rollout};
     #[pymodule_export]

@@ -12,11 +12,10 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::aurora::AuroraPolicy;
 use crate::job::{Content, Job, Policies, value_error};
-use crate::orca::OrcaPolicy;
 use crate::policy::Policy;
 use crate::results::results;
+use crate::rivals::{AuroraPolicy, OrcaPolicy};
 use crate::table::RemyTable;
 
 /// Real time between two looks at signals and the cancel flag, at most about twice this.

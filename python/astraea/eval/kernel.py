@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from astraea import _native, host
+from astraea import _native, host, models
 from astraea.errors import UserError
 from astraea.scenario.resolve import Resolved
 
@@ -33,15 +33,13 @@ FEATURE = "astraea run --backend kernel"
 _KINDS: dict[type, str] = {
     _native.Policy: "policy",
     _native.RemyTable: "table",
-    _native.AuroraPolicy: "aurora",
-    _native.OrcaPolicy: "orca",
+    **{paper.kind: name for name, paper in models.RIVALS.items()},
 }
 """How `astraead trial` calls what a file holds that stands for a scheme."""
 
 _NOT_IN_KERNEL: dict[type, str] = {
     _native.RemyTable: "a rule table",
-    _native.AuroraPolicy: "a policy of Aurora's",
-    _native.OrcaPolicy: "a policy of Orca's",
+    **{paper.kind: paper.what for paper in models.RIVALS.values()},
 }
 
 _INTERRUPTED = 130

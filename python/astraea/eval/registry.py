@@ -25,7 +25,7 @@ _WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.
 FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
     models.SUFFIX: ("a policy", _native.Policy.load),
     ".dna": ("a rule table", _native.RemyTable.load),
-    **{paper.suffix: (paper.what, paper.load) for paper in models.RIVALS.values()},
+    **{paper.suffix: (paper.what, paper.kind.load) for paper in models.RIVALS.values()},
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
@@ -143,8 +143,7 @@ def _file(text: str, suffix: str, directory: Path) -> SchemeSpec:
     what, load = FILES[suffix]
     if rest:
         raise UserError(f'{path}: {what} takes no parameters, not "{rest}"')
-    if path.exists() and not path.is_file():  # to open a pipe that nobody writes to would wait for ever
-        raise UserError(f"{path}: is no file; expected {what}")
+    models.require_file(path, what)
     try:
         return SchemeSpec(text, str(path), {}, policy=load(path))
     except ValueError as error:

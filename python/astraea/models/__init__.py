@@ -6,7 +6,6 @@ them built in as schemes of the same names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,14 +30,13 @@ class Paper:
     """How the name of a file with one ends."""
     what: str
     """What it is, in words."""
-    shipped: Callable[[], Rival]
-    load: Callable[[Path], Rival]
-    """Raises `ValueError`."""
+    kind: type[Rival]
+    """Its class, which has the one that is shipped and reads files."""
 
 
 RIVALS = {
-    "aurora": Paper(".aurora", "a policy of Aurora's", _native.AuroraPolicy.shipped, _native.AuroraPolicy.load),
-    "orca": Paper(".orca", "a policy of Orca's", _native.OrcaPolicy.shipped, _native.OrcaPolicy.load),
+    "aurora": Paper(".aurora", "a policy of Aurora's", _native.AuroraPolicy),
+    "orca": Paper(".orca", "a policy of Orca's", _native.OrcaPolicy),
 }
 """By the name of the scheme."""
 
@@ -68,8 +66,15 @@ def path(text: str) -> Path:
     return DIRECTORY / f"{text}{SUFFIX}"
 
 
+def require_file(file: Path, what: str) -> None:
+    """`UserError` if something else has that name: to open a pipe that nobody writes to would wait for ever."""
+    if file.exists() and not file.is_file():
+        raise UserError(f"{file}: is no file; expected {what}")
+
+
 def read(file: Path) -> _native.Policy:
     """The policy in a file. Raises `UserError`."""
+    require_file(file, "a policy")
     try:
         return _native.Policy.load(file)
     except ValueError as error:
@@ -82,9 +87,10 @@ def load_any(text: str) -> _native.Policy | Rival:
     if rival is None:
         return load(text)
     if text in RIVALS:
-        return rival.shipped()
+        return rival.kind.shipped()
+    require_file(Path(text), rival.what)
     try:
-        return rival.load(Path(text))
+        return rival.kind.load(Path(text))
     except ValueError as error:
         raise UserError(str(error)) from None
 

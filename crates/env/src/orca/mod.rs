@@ -1,4 +1,4 @@
-//! One flow of CUBIC's whose window is multiplied every 20 ms (Orca's set-up).
+//! One flow of CUBIC's whose window is multiplied once a period (Orca's set-up).
 
 mod config;
 mod env;

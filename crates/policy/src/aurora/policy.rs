@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::FEATURES;
-use crate::file::parts::{self, Parts};
+use crate::file::parts::Parts;
 use crate::file::{self, error, write};
 use crate::{Layer, PolicyError, network, state};
 
@@ -75,7 +75,7 @@ impl AuroraPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line that begins with the path.
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
-        file::at(path, parts::file(path).and_then(|bytes| Self::from_bytes(&bytes)))
+        file::load(path, Self::from_bytes)
     }
 
     /// Reads the content of a file.
@@ -104,8 +104,7 @@ impl AuroraPolicy {
     /// # Errors
     /// Those of the file system, in one line that begins with the path.
     pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
-        let written = write::whole(path, &self.to_bytes());
-        file::at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
+        file::save(path, &self.to_bytes())
     }
 
     /// What the hidden units do (Aurora §3.1).

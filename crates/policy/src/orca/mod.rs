@@ -1,4 +1,4 @@
-//! Orca: CUBIC whose window a network multiplies every 20 ms (Abbasloo, Yen and Chao, SIGCOMM 2020).
+//! Orca: CUBIC whose window a network multiplies once a period (Abbasloo, Yen and Chao, SIGCOMM 2020).
 
 mod policy;
 mod report;

@@ -6,7 +6,7 @@ use std::path::Path;
 use astraea_cc::Nanos;
 
 use super::FEATURES;
-use crate::file::parts::{self, Parts};
+use crate::file::parts::Parts;
 use crate::file::{self, error, write};
 use crate::{Activation, Layer, Network, PolicyError, Scratch, state};
 
@@ -53,7 +53,7 @@ impl OrcaPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line that begins with the path.
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
-        file::at(path, parts::file(path).and_then(|bytes| Self::from_bytes(&bytes)))
+        file::load(path, Self::from_bytes)
     }
 
     /// Reads the content of a file.
@@ -82,13 +82,17 @@ impl OrcaPolicy {
     /// # Errors
     /// Those of the file system, in one line that begins with the path.
     pub fn save(&self, path: &Path) -> Result<(), PolicyError> {
-        let written = write::whole(path, &self.to_bytes());
-        file::at(path, written.map_err(|problem| PolicyError::Write(error::plain(&problem))))
+        file::save(path, &self.to_bytes())
     }
 
-    /// The network.
-    pub fn network(&self) -> &Network {
-        &self.network
+    /// The layers as given to [`new`](Self::new).
+    pub fn layers(&self) -> &[Layer] {
+        self.network.layers()
+    }
+
+    /// What the hidden units do.
+    pub fn activation(&self) -> &'static str {
+        self.network.activation().name()
     }
 
     /// Length of an observation.

@@ -69,8 +69,9 @@ enum Stage {
 
 /// A flow under Orca (Abbasloo, Yen and Chao, SIGCOMM 2020).
 ///
-/// CUBIC sets the window, acknowledgement by acknowledgement. Once a period, of 20 ms in the paper, the policy sees what the sender has measured since,
-/// and multiplies the window by 4^a; CUBIC goes on from there, with its threshold, its epoch and its last loss as they were.
+/// CUBIC sets the window, acknowledgement by acknowledgement. Once a period, of 20 ms in the paper, the policy sees what the
+/// sender has measured since, and multiplies the window by 4^a; CUBIC goes on from there, with its threshold, its epoch and its
+/// last loss as they were.
 ///
 /// Pinned is what the authors' sender and kernel do (`Soheil-ab/Orca`, commit cafaf9a: `src/orca-server-mahimahi.cc`,
 /// `rl-module/envwrapper.py` and the patch of Linux 4.13):
