@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +147,15 @@ def test_others_compute_the_same_with_policies_of_other_papers(astraea: Run, nam
     status, _, err = astraea("explain", name)
     assert (status, err.count("\n")) == (2, 1)
     assert err.startswith(f"astraea: {name}: {models.RIVALS[name].what}; expected one of Astraea's (astraea, ")
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".aurora", ".orca"])
+def test_a_pipe_is_not_waited_for(astraea: Run, suffix: str) -> None:
+    file = f"mine{suffix}"
+    os.mkfifo(file)
+    status, out, err = astraea("export", file, "--onnx", "mine.onnx")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"astraea: {file}: is no file; expected a policy")
 
 
 def test_export_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
