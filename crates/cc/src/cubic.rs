@@ -170,6 +170,16 @@ impl Cubic {
         (self.state.w_max > 0.0).then_some(self.state.w_max)
     }
 
+    /// When the present stage of congestion avoidance began, later by the pauses in it; `None` outside of one.
+    pub(crate) fn epoch_start(&self) -> Option<Nanos> {
+        self.state.epoch.as_ref().map(|epoch| epoch.start)
+    }
+
+    /// Whether the window may grow, by how far it is used (`linux`).
+    pub(crate) fn may_grow(&self) -> bool {
+        self.usage.allows_growth(self.cwnd(), self.state.cwnd < self.state.ssthresh)
+    }
+
     /// Whether the flow uses enough of its window for it to grow.
     #[inline]
     fn is_used(&mut self, ack: &Ack) -> bool {
@@ -178,7 +188,7 @@ impl Cubic {
         }
         let cwnd = self.cwnd();
         self.usage.on_ack(ack, cwnd, self.mss as u64);
-        self.usage.allows_growth(cwnd, self.state.cwnd < self.state.ssthresh)
+        self.may_grow()
     }
 
     /// Slow start (§4.10). Returns the acknowledged bytes that are left for congestion avoidance.

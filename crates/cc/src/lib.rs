@@ -13,6 +13,7 @@
 mod allegro;
 mod bbr;
 mod bbr3;
+mod c2tcp;
 mod compound;
 mod constant;
 mod controller;
@@ -22,6 +23,7 @@ mod delay;
 mod held_back;
 mod hystart;
 mod hystart_classic;
+mod illinois;
 mod minmax;
 mod newreno;
 mod pcc;
@@ -35,11 +37,13 @@ mod scheme;
 mod sliding;
 mod vegas;
 mod vivace;
+mod westwood;
 mod window_use;
 
 pub use allegro::Allegro;
 pub use bbr::{Bbr, BbrMode};
 pub use bbr3::{Bbr3, Bbr3State};
+pub use c2tcp::{C2tcp, C2tcpConfig};
 pub use compound::{Compound, CompoundConfig};
 pub use constant::{ConstantRate, ConstantWindow};
 pub use controller::{Ack, Congestion, Controller, Loss, LostPacket, Signal};
@@ -47,6 +51,7 @@ pub use copa::Copa;
 pub use cubic::{Cubic, CubicConfig};
 pub use hystart::{HyStart, HyStartPhase, rtt_threshold};
 pub use hystart_classic::ClassicHyStart;
+pub use illinois::{Illinois, IllinoisConfig};
 pub use minmax::WindowedExtremum;
 pub use newreno::NewReno;
 pub use pcc::PccPhase;
@@ -60,6 +65,7 @@ pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError,
 pub use sliding::SlidingExtremum;
 pub use vegas::{Vegas, VegasConfig};
 pub use vivace::{Vivace, VivaceConfig};
+pub use westwood::Westwood;
 
 /// Time or duration in integer nanoseconds.
 pub type Nanos = u64;

@@ -88,12 +88,46 @@ impl NewReno {
         *cwnd = (*cwnd >> halvings(idle, self.rto)).max(least);
     }
 
+    /// The last reduction was unfounded, for a scheme that does as Linux (`tcp_reno_undo_cwnd`): window and threshold are
+    /// at least what they were, and the threshold three quarters of that window.
+    pub(crate) fn undo_to_the_larger(&mut self) {
+        if let Some(before) = self.undo.take() {
+            let window = &mut self.window;
+            window.cwnd = window.cwnd.max(before.cwnd);
+            window.ssthresh = window.ssthresh.max(before.ssthresh).max(before.cwnd / 4 * 3);
+        }
+    }
+
     /// Takes note of an acknowledgement without growing by it.
     #[inline]
     pub(crate) fn note(&mut self, ack: &Ack, rtt: &Rtt) {
         self.rto = rtt.retransmission_timeout(MIN_RTO);
         self.timed_out &= ack.acked == 0;
         self.usage.on_ack(ack, self.window.cwnd, self.mss);
+    }
+
+    /// Grows by an acknowledgement that has been noted; in congestion avoidance `credit` says for how many bytes it counts.
+    #[inline]
+    pub(crate) fn grow(&mut self, ack: &Ack, credit: impl FnOnce(u64) -> u64) {
+        if ack.hole_open || !self.usage.allows_growth(self.window.cwnd, self.in_slow_start()) {
+            return;
+        }
+        let window = &mut self.window;
+        let mut acked = ack.acked;
+        if window.cwnd < window.ssthresh {
+            let growth = acked.min(window.ssthresh - window.cwnd);
+            window.cwnd += growth;
+            acked -= growth;
+        }
+        // Slow start needs no such test: a loss leaves the window at ssthresh, and after a timeout it must grow.
+        if ack.in_recovery {
+            return;
+        }
+        window.credit += credit(acked);
+        while window.credit >= window.cwnd {
+            window.credit -= window.cwnd;
+            window.cwnd += self.mss;
+        }
     }
 
     /// Remembers the window and sets `ssthresh` to half of the flight (RFC 5681 equation 4). What is in flight beyond
@@ -109,25 +143,7 @@ impl Controller for NewReno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.note(ack, rtt);
-        if ack.hole_open || !self.usage.allows_growth(self.window.cwnd, self.in_slow_start()) {
-            return;
-        }
-        let window = &mut self.window;
-        let mut acked = ack.acked;
-        if window.cwnd < window.ssthresh {
-            let growth = acked.min(window.ssthresh - window.cwnd);
-            window.cwnd += growth;
-            acked -= growth;
-        }
-        // Slow start needs no such test: a loss leaves the window at ssthresh, and after a timeout it must grow.
-        if ack.in_recovery {
-            return;
-        }
-        window.credit += acked;
-        while window.credit >= window.cwnd {
-            window.credit -= window.cwnd;
-            window.cwnd += self.mss;
-        }
+        self.grow(ack, |acked| acked);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

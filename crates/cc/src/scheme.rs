@@ -11,8 +11,9 @@ pub use manual::Manual;
 pub use values::Values;
 
 use crate::{
-    Allegro, Bbr, Bbr3, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic, CubicConfig, NewReno,
-    Remy, Vegas, VegasConfig, Vivace, VivaceConfig,
+    Allegro, Bbr, Bbr3, C2tcp, C2tcpConfig, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic,
+    CubicConfig, Illinois, IllinoisConfig, Nanos, NewReno, Remy, SECOND, Vegas, VegasConfig, Vivace, VivaceConfig,
+    Westwood,
 };
 use error::nearest;
 
@@ -60,9 +61,9 @@ pub struct Scheme {
     pub name: &'static str,
     /// What a legend or table shows.
     pub title: &'static str,
-    /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (both), `"model"` (an
-    /// estimate of bandwidth and propagation delay), `"online-learning"` (trials of its own), `"table"` (rules that a
-    /// program wrote), `"learned"` (a policy's answers) or `"constant"`.
+    /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (losses, and delay or
+    /// rate), `"model"` (an estimate of bandwidth and propagation delay), `"online-learning"` (trials of its own),
+    /// `"table"` (rules that a program wrote), `"learned"` (a policy's answers) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,
@@ -183,6 +184,68 @@ pub static SCHEMES: &[Scheme] = &[
         build: |values, mss| {
             let config = CompoundConfig { gamma: values.get("gamma"), tuning: values.get("tuning") != 0.0 };
             AnyController::Compound(Compound::new(config, mss))
+        },
+    },
+    Scheme {
+        name: "illinois",
+        title: "Illinois",
+        kind: "hybrid",
+        year: 2008,
+        reference: "Liu, Basar and Srikant 2008; Linux",
+        parameters: &[
+            Parameter::packets("win_thresh", 15.0, "window below which it is Reno"),
+            Parameter {
+                name: "theta",
+                default: 5.0,
+                min: 1.0,
+                max: 100.0,
+                unit: "round trips",
+                doc: "without a queue before the window grows fastest again",
+            },
+        ],
+        build: |values, mss| {
+            let config = IllinoisConfig { win_thresh: values.get("win_thresh"), theta: values.get("theta") as u32 };
+            AnyController::Illinois(Illinois::new(config, mss))
+        },
+    },
+    Scheme {
+        name: "westwood",
+        title: "Westwood+",
+        kind: "hybrid",
+        year: 2004,
+        reference: "Grieco and Mascolo 2004; Linux",
+        parameters: &[],
+        build: |_, mss| AnyController::Westwood(Westwood::new(mss)),
+    },
+    Scheme {
+        name: "c2tcp",
+        title: "C2TCP",
+        kind: "hybrid",
+        year: 2018,
+        reference: "Abbasloo et al., IFIP Networking 2018; C2TCP-IFIP",
+        parameters: &[
+            Parameter {
+                name: "target",
+                default: 0.1,
+                min: 0.001,
+                max: 100.0,
+                unit: "s",
+                doc: "round-trip time that is acceptable",
+            },
+            Parameter {
+                name: "interval",
+                default: 0.1,
+                min: 0.001,
+                max: 100.0,
+                unit: "s",
+                doc: "above the target before the window falls to one packet",
+            },
+            Parameter::packets("alpha", 0.0, "counted with each acknowledgement, besides target / RTT"),
+        ],
+        build: |values, mss| {
+            let time = |name| (values.get(name) * SECOND as f64).round() as Nanos;
+            let config = C2tcpConfig { target: time("target"), interval: time("interval"), alpha: values.get("alpha") };
+            AnyController::C2tcp(C2tcp::new(config, mss))
         },
     },
     Scheme {
@@ -402,7 +465,7 @@ mod tests {
         assert_eq!(error("NewReno", &[]), r#"unknown scheme "NewReno", did you mean "newreno"?"#);
         assert_eq!(
             error("quic", &[]),
-            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, bbr, bbr3, allegro, vivace, remy, constant-rate, constant-window"#
+            r#"unknown scheme "quic", expected one of newreno, cubic, copa, vegas, compound, illinois, westwood, c2tcp, bbr, bbr3, allegro, vivace, remy, constant-rate, constant-window"#
         );
         assert_eq!(error("cubic", &[("bta", 0.5)]), r#"scheme "cubic" has no parameter "bta", did you mean "beta"?"#);
         assert_eq!(

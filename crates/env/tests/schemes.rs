@@ -33,12 +33,15 @@ const fn row(name: &'static str, alone: f64, jain: f64, newcomer: f64, window: f
 
 /// Schemes of the kind "constant" control nothing. Vegas and a `RemyCC` promise no equal shares, Allegro only in the
 /// long run.
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 20] = [
     row("newreno", 0.99, 0.9, 0.2, 5.0),
     row("cubic", 0.99, 0.9, 0.2, 5.0),
     row("copa", 0.95, 0.9, 0.2, 5.0),
     row("vegas", 0.99, 0.0, 0.2, 5.0),
     row("compound", 0.99, 0.9, 0.2, 5.0),
+    row("illinois", 0.99, 0.9, 0.2, 5.0),
+    row("westwood", 0.99, 0.9, 0.2, 5.0),
+    row("c2tcp", 0.99, 0.9, 0.2, 5.0),
     row("bbr", 0.95, 0.9, 0.2, 5.0),
     row("bbr3", 0.95, 0.9, 0.2, 5.0),
     // Its window is four products of rate and round-trip time, which holds a full buffer.

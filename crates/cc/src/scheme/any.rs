@@ -1,8 +1,8 @@
 //! One type for every controller.
 
 use crate::{
-    Ack, Allegro, Bbr, Bbr3, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Loss,
-    LostPacket, Nanos, NewReno, Remy, Rtt, Vegas, Vivace,
+    Ack, Allegro, Bbr, Bbr3, C2tcp, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic,
+    Illinois, Loss, LostPacket, Nanos, NewReno, Remy, Rtt, Vegas, Vivace, Westwood,
 };
 
 use super::Manual;
@@ -21,6 +21,12 @@ pub enum AnyController {
     Vegas(Vegas),
     /// See [`Compound`].
     Compound(Compound),
+    /// See [`Illinois`].
+    Illinois(Illinois),
+    /// See [`Westwood`].
+    Westwood(Westwood),
+    /// See [`C2tcp`].
+    C2tcp(C2tcp),
     /// See [`Bbr`].
     Bbr(Bbr),
     /// See [`Bbr3`].
@@ -60,6 +66,9 @@ impl std::fmt::Debug for AnyController {
             Self::Copa(controller) => controller.fmt(f),
             Self::Vegas(controller) => controller.fmt(f),
             Self::Compound(controller) => controller.fmt(f),
+            Self::Illinois(controller) => controller.fmt(f),
+            Self::Westwood(controller) => controller.fmt(f),
+            Self::C2tcp(controller) => controller.fmt(f),
             Self::Bbr(controller) => controller.fmt(f),
             Self::Bbr3(controller) => controller.fmt(f),
             Self::Allegro(controller) => controller.fmt(f),
@@ -82,6 +91,9 @@ macro_rules! each {
             AnyController::Copa($controller) => $call,
             AnyController::Vegas($controller) => $call,
             AnyController::Compound($controller) => $call,
+            AnyController::Illinois($controller) => $call,
+            AnyController::Westwood($controller) => $call,
+            AnyController::C2tcp($controller) => $call,
             AnyController::Bbr($controller) => $call,
             AnyController::Bbr3($controller) => $call,
             AnyController::Allegro($controller) => $call,
