@@ -42,6 +42,9 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#8e2e45",
         "#b07f68",
         "#e815ee",
+        "#0000fc",
+        "#000036",
+        "#5a1bd8",
     ),
     "dark": (
         "#58a6e6",
@@ -63,6 +66,9 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#d13d91",
         "#faf3c0",
         "#c53df5",
+        "#fcfc00",
+        "#2de17e",
+        "#6c6c2d",
     ),
 }
 
