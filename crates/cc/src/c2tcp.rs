@@ -2,7 +2,8 @@
 //! round-trip time.
 
 use crate::{
-    Ack, Congestion, Controller, Cubic, CubicConfig, Loss, LostPacket, MILLISECOND, Nanos, Rtt, SECOND, Signal,
+    Ack, Congestion, Controller, Cubic, CubicConfig, HandOver, Loss, LostPacket, MILLISECOND, Nanos, Rtt, SECOND,
+    Signal, Successor,
 };
 
 /// CUBIC looks at no sample in this time after congestion avoidance has begun, and so the condition does not either
@@ -186,6 +187,16 @@ impl Controller for C2tcp {
     #[inline]
     fn cwnd(&self) -> u64 {
         self.cubic.cwnd()
+    }
+}
+
+impl Successor for C2tcp {
+    fn hand_over(&self) -> HandOver {
+        self.cubic.hand_over()
+    }
+
+    fn take_over(&mut self, from: HandOver, now: Nanos, rtt: &Rtt) {
+        self.cubic.take_over(from, now, rtt);
     }
 }
 

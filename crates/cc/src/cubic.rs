@@ -3,7 +3,8 @@
 use crate::newreno::halvings;
 use crate::window_use::WindowUse;
 use crate::{
-    Ack, ClassicHyStart, Congestion, Controller, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal,
+    Ack, ClassicHyStart, Congestion, Controller, HandOver, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt,
+    Signal, Successor,
 };
 
 /// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
@@ -371,5 +372,20 @@ impl Controller for Cubic {
     #[inline]
     fn cwnd(&self) -> u64 {
         (self.state.cwnd * self.mss + 0.5) as u64
+    }
+}
+
+impl Successor for Cubic {
+    fn hand_over(&self) -> HandOver {
+        let bytes = |segments: f64| (segments * self.mss + 0.5) as u64;
+        HandOver { cwnd: self.cwnd(), ssthresh: bytes(self.state.ssthresh) }
+    }
+
+    /// Window and threshold are there, the cubic is not (`cubictcp_init`).
+    fn take_over(&mut self, from: HandOver, now: Nanos, _rtt: &Rtt) {
+        let threshold = if from.ssthresh == u64::MAX { f64::INFINITY } else { from.ssthresh as f64 / self.mss };
+        self.state.cwnd = from.cwnd as f64 / self.mss;
+        self.state.ssthresh = threshold;
+        self.last_used = now;
     }
 }

@@ -63,7 +63,8 @@ pub struct Scheme {
     pub title: &'static str,
     /// Family: `"classic"` (window follows losses), `"delay"` (the queueing delay), `"hybrid"` (losses, and delay or
     /// rate), `"model"` (an estimate of bandwidth and propagation delay), `"online-learning"` (trials of its own),
-    /// `"table"` (rules that a program wrote), `"learned"` (a policy's answers) or `"constant"`.
+    /// `"table"` (rules that a program wrote), `"learned"` (a policy's answers), `"selector"` (one of others, which models
+    /// choose) or `"constant"`.
     pub kind: &'static str,
     /// Year of the defining publication, 0 if there is none.
     pub year: u16,

@@ -1,7 +1,7 @@
 //! Vegas: a few packets in the queue, neither more nor fewer (Brakmo and Peterson 1995), as in Linux 6.1.
 
 use crate::delay::{DelayRounds, RoundDelay};
-use crate::{Ack, Congestion, Controller, Nanos, NewReno, Rtt};
+use crate::{Ack, Congestion, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
 
 /// Samples below which a round trip says too little and Reno decides (Linux: `cntRTT <= 2`). With an acknowledgement
 /// for every packet this is a window of two.
@@ -140,6 +140,17 @@ impl Controller for Vegas {
     #[inline]
     fn cwnd(&self) -> u64 {
         self.reno.cwnd()
+    }
+}
+
+impl Successor for Vegas {
+    fn hand_over(&self) -> HandOver {
+        HandOver { cwnd: self.reno.cwnd(), ssthresh: self.reno.ssthresh() }
+    }
+
+    /// Window and threshold are there, the base round-trip time is not (`tcp_vegas_init`).
+    fn take_over(&mut self, from: HandOver, _now: Nanos, _rtt: &Rtt) {
+        self.reno.set_window(from.cwnd, from.ssthresh);
     }
 }
 

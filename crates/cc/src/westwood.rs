@@ -1,6 +1,6 @@
 //! Westwood+ (Grieco and Mascolo 2004): Reno, but after a loss the window is what the path was seen to carry.
 
-use crate::{Ack, Congestion, Controller, MILLISECOND, Nanos, NewReno, Rtt};
+use crate::{Ack, Congestion, Controller, HandOver, MILLISECOND, Nanos, NewReno, Rtt, Successor};
 
 /// Shortest time over which a rate is measured (`TCP_WESTWOOD_RTT_MIN`).
 const SHORTEST: Nanos = 50 * MILLISECOND;
@@ -161,6 +161,18 @@ impl Controller for Westwood {
     #[inline]
     fn cwnd(&self) -> u64 {
         self.reno.cwnd()
+    }
+}
+
+impl Successor for Westwood {
+    fn hand_over(&self) -> HandOver {
+        HandOver { cwnd: self.reno.cwnd(), ssthresh: self.reno.ssthresh() }
+    }
+
+    /// Window and threshold are there, the estimate is not: a loss soon after leaves two segments (`tcp_westwood_init`).
+    fn take_over(&mut self, from: HandOver, now: Nanos, _rtt: &Rtt) {
+        self.reno.set_window(from.cwnd, from.ssthresh);
+        self.since = Some(now);
     }
 }
 

@@ -79,6 +79,11 @@ impl<C: Controller> Simulation<C> {
         self.flows[flow].stats(self.network.books.gone[flow])
     }
 
+    /// When the next event is, which [`run_until`](Self::run_until) would handle: `None` if there is none.
+    pub fn next_event(&mut self) -> Option<Nanos> {
+        self.network.events.peek().map(|(at, _)| at)
+    }
+
     /// Lets a flow send what a change of its controller now allows.
     pub fn pump(&mut self, flow: usize) {
         self.flows[flow].pump(&mut self.network);

@@ -11,7 +11,7 @@ mod tests;
 mod window;
 
 use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
-use crate::{RoundCounter, SplitMix64, WindowedExtremum};
+use crate::{HandOver, RoundCounter, SplitMix64, Successor, WindowedExtremum};
 use aggregation::Aggregation;
 use cycle::Cycle;
 use full_pipe::FullPipe;
@@ -94,6 +94,9 @@ pub struct Bbr {
     paced_by_rtt: bool,
     /// Payload bytes.
     cwnd: u64,
+    /// What another scheme would find as its slow-start threshold, in payload bytes: the bandwidth-delay product at the end of
+    /// STARTUP (`bbr_check_drain`). It decides nothing here.
+    ssthresh: u64,
     /// Payload bytes declared lost since the last acknowledgement.
     lost: u64,
     /// Payload bytes delivered so far.
@@ -126,6 +129,7 @@ impl Bbr {
             pacing_rate: 0.0,
             paced_by_rtt: false,
             cwnd,
+            ssthresh: u64::MAX,
             lost: 0,
             delivered: 0,
             idle_restart: false,
@@ -207,6 +211,7 @@ impl Bbr {
     fn check_drain(&mut self, ack: &Ack) {
         if self.mode == BbrMode::Startup && self.full_pipe.reached() {
             self.mode = BbrMode::Drain;
+            self.ssthresh = self.inflight(1.0);
         }
         if self.mode == BbrMode::Drain && ack.in_flight <= self.inflight(1.0) {
             self.start_cycle(ack.now);
@@ -319,5 +324,19 @@ impl Controller for Bbr {
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         Some(self.pacing_rate)
+    }
+}
+
+impl Successor for Bbr {
+    fn hand_over(&self) -> HandOver {
+        HandOver { cwnd: self.cwnd, ssthresh: self.ssthresh }
+    }
+
+    /// Begins with STARTUP from the window that is there, and with the smallest round-trip time of the connection (`bbr_init`).
+    fn take_over(&mut self, from: HandOver, now: Nanos, rtt: &Rtt) {
+        self.cwnd = from.cwnd;
+        self.min_rtt = MinRtt::known(rtt.min(), now);
+        self.paced_by_rtt = rtt.has_sample();
+        self.pacing_rate = self.first_pacing_rate(if rtt.has_sample() { rtt.smoothed() } else { NOMINAL_RTT });
     }
 }

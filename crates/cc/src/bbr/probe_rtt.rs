@@ -18,6 +18,11 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
+    /// One that is taken for measured now.
+    pub(super) fn known(sample: Option<Nanos>, taken_at: Nanos) -> Self {
+        Self { sample, taken_at }
+    }
+
     #[inline]
     pub(super) fn get(&self) -> Option<Nanos> {
         self.sample
