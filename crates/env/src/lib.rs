@@ -2,6 +2,7 @@
 //!
 //! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (Aurora's set-up);
 //! * [`OrcaFlow`]: one flow of CUBIC's, whose window is multiplied once a period (Orca's set-up);
+//! * [`SelectorFlow`]: one flow, whose scheme is chosen anew with each interval (the set-up of Antelope and HACC);
 //! * [`MultiFlow`]: flows that share a bottleneck, come and go, and each ask for an action when their monitoring period
 //!   has ended (Astraea's set-up), as a flow-driven or as a parallel environment;
 //! * [`rollout`]: whole episodes of the latter with a policy evaluated here, for a learner and for its validation;
@@ -15,6 +16,7 @@ pub mod multi_flow;
 pub mod orca;
 mod range;
 pub mod rollout;
+pub mod selector;
 pub mod single_flow;
 mod vector;
 
@@ -24,5 +26,6 @@ pub use multi_flow::MultiFlow;
 pub use orca::OrcaFlow;
 pub use range::{Range, Spread};
 pub use rollout::Rollout;
+pub use selector::SelectorFlow;
 pub use single_flow::SingleFlow;
 pub use vector::{Batch, Vector};

@@ -33,7 +33,7 @@ const fn row(name: &'static str, alone: f64, jain: f64, newcomer: f64, window: f
 
 /// Schemes of the kind "constant" control nothing. Vegas and a `RemyCC` promise no equal shares, Allegro only in the
 /// long run.
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 22] = [
     row("newreno", 0.99, 0.9, 0.2, 5.0),
     row("cubic", 0.99, 0.9, 0.2, 5.0),
     row("copa", 0.95, 0.9, 0.2, 5.0),
@@ -52,6 +52,9 @@ const ROWS: [Row; 20] = [
     row("aurora", 0.9, 0.0, 0.0, 25.0),
     // So was this one, on top of CUBIC; its start-up fills any buffer, and goes on for a round trip after that.
     row("orca", 0.95, 0.0, 0.0, 50.0),
+    // They are what they choose: CUBIC first.
+    row("antelope", 0.95, 0.0, 0.0, 50.0),
+    row("hacc", 0.95, 0.0, 0.0, 50.0),
     row("fast", 0.95, 0.9, 0.2, 5.0),
     row("fast-oracle", 0.95, 0.9, 0.2, 5.0),
     row("astraea", 0.95, 0.9, 0.2, 5.0),

@@ -88,7 +88,7 @@ impl Policy {
 
     /// The content of a policy file; the same policy gives the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        write::bytes(self.texts(), self.network.layers())
+        write::bytes(self.texts(), write::layers(self.network.layers()))
     }
 
     /// Writes a policy file: at any time the path holds what it held before, or all of it.

@@ -8,6 +8,7 @@
 //! * [`fixed`]: a network in integers;
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
 //! * [`aurora`]: a policy of another kind, that sets a rate; [`orca`]: another one, that multiplies CUBIC's window;
+//!   [`selector`]: others, that choose which classic scheme is at work;
 //! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
 
 pub mod action;
@@ -22,6 +23,7 @@ pub mod network;
 pub mod orca;
 mod pilot;
 pub mod schemes;
+pub mod selector;
 pub mod shipped;
 pub mod state;
 mod steady;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, SCHEMES, Scheme, SchemeError};
 
-use crate::{Pilot, Policy, aurora, fast, orca};
+use crate::{Pilot, Policy, aurora, fast, orca, selector};
 
 /// All schemes.
 pub fn all() -> impl Iterator<Item = &'static Scheme> {
-    SCHEMES.iter().chain([&aurora::SCHEME, &orca::SCHEME]).chain(&fast::SCHEMES).chain(crate::shipped::schemes())
+    let rivals = [&aurora::SCHEME, &orca::SCHEME].into_iter().chain(&selector::SCHEMES);
+    SCHEMES.iter().chain(rivals).chain(&fast::SCHEMES).chain(crate::shipped::schemes())
 }
 
 /// The scheme called `name`.

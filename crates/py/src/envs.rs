@@ -7,8 +7,9 @@ use astraea_env::multi_flow::{
     AgentStatus, FlowDriven, FlowStatistics, GLOBAL_FEATURES, MultiFlowConfig, Observer, Parallel,
 };
 use astraea_env::orca::OrcaConfig;
+use astraea_env::selector::SelectorConfig;
 use astraea_env::single_flow::SingleFlowConfig;
-use astraea_env::{Batch, Environment as _, OrcaFlow, SingleFlow, Vector};
+use astraea_env::{Batch, Environment as _, OrcaFlow, SelectorFlow, SingleFlow, Vector};
 use astraea_policy::{Feature, state};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
@@ -26,10 +27,11 @@ fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
     let made = match kind {
         "single_flow" => SingleFlowConfig::from_json(settings).and_then(SingleFlow::new).map(boxed),
         "orca" => OrcaConfig::from_json(settings).and_then(OrcaFlow::new).map(boxed),
+        "selector" => SelectorConfig::from_json(settings).and_then(SelectorFlow::new).map(boxed),
         "multi_flow" => MultiFlowConfig::from_json(settings).and_then(FlowDriven::new).map(boxed),
         _ => {
             return Err(value_error(format!(
-                "kind: is {kind:?}, expected \"single_flow\", \"orca\" or \"multi_flow\""
+                "kind: is {kind:?}, expected \"single_flow\", \"orca\", \"selector\" or \"multi_flow\""
             )));
         }
     };

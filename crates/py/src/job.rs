@@ -8,6 +8,7 @@ use std::sync::Arc;
 use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
 use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
 use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
+use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
 use astraea_policy::{Policy, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
@@ -33,6 +34,8 @@ pub(crate) enum Content {
     Aurora(Arc<AuroraPolicy>),
     /// A policy of Orca's.
     Orca(Arc<OrcaPolicy>),
+    /// A policy of a selector's.
+    Selector(Arc<SelectorPolicy>),
 }
 
 /// Contents of files that stand for schemes, by name.
@@ -90,6 +93,9 @@ impl Job {
                 Ok(AnyController::Custom(Box::new(Aurora::new(policy.clone(), config, mss))))
             }
             Some(Content::Orca(policy)) => Ok(AnyController::Custom(Box::new(Orca::of(policy.clone(), MOST, mss)))),
+            Some(Content::Selector(policy)) => {
+                Ok(AnyController::Custom(Box::new(Selector::of(policy.clone(), Caution::default(), mss))))
+            }
             None => match schemes::policy(name) {
                 Some(policy) if params.is_empty() => self.learned(flow, &policy),
                 _ => schemes::build(name, params, mss).map_err(value_error),

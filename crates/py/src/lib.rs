@@ -10,6 +10,7 @@ mod results;
 mod rivals;
 mod rollout;
 mod schemes;
+mod selector;
 mod service;
 mod simulate;
 mod steady;
@@ -30,6 +31,8 @@ mod _native {
     use super::rollout::{Batch, Rollout};
     #[pymodule_export]
     use super::schemes::schemes;
+    #[pymodule_export]
+    use super::selector::SelectorPolicy;
     #[pymodule_export]
     use super::simulate::{Cancel, bench, check, simulate};
     #[pymodule_export]

@@ -16,6 +16,7 @@ use crate::job::{Content, Job, Policies, value_error};
 use crate::policy::Policy;
 use crate::results::results;
 use crate::rivals::{AuroraPolicy, OrcaPolicy};
+use crate::selector::SelectorPolicy;
 use crate::table::RemyTable;
 
 /// Real time between two looks at signals and the cancel flag, at most about twice this.
@@ -28,6 +29,7 @@ pub(crate) enum File<'py> {
     Table(Bound<'py, RemyTable>),
     Aurora(Bound<'py, AuroraPolicy>),
     Orca(Bound<'py, OrcaPolicy>),
+    Selector(Bound<'py, SelectorPolicy>),
 }
 
 impl File<'_> {
@@ -37,6 +39,7 @@ impl File<'_> {
             Self::Table(table) => Content::Table(table.get().inner().clone()),
             Self::Aurora(policy) => Content::Aurora(policy.get().inner().clone()),
             Self::Orca(policy) => Content::Orca(policy.get().inner().clone()),
+            Self::Selector(policy) => Content::Selector(policy.get().inner().clone()),
         }
     }
 }

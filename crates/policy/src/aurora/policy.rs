@@ -96,7 +96,7 @@ impl AuroraPolicy {
 
     /// The content of a file; the same policy gives the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        write::bytes(self.texts(), &self.layers)
+        write::bytes(self.texts(), write::layers(&self.layers))
     }
 
     /// Writes a file: at any time the path holds what it held before, or all of it.

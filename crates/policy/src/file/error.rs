@@ -33,8 +33,8 @@ pub enum PolicyError {
     Definition { form: &'static str, found: String, expected: String },
     #[error("tensor {0} is missing")]
     NoTensor(String),
-    #[error("unexpected tensor {name:?}, expected only those of layers 0 to {last}")]
-    ExtraTensor { name: String, last: usize },
+    #[error("unexpected tensor {name:?}, expected only {expected}")]
+    ExtraTensor { name: String, expected: String },
     #[error("tensor {name} is {found}, expected F32")]
     Type { name: String, found: String },
     #[error("tensor {name} has shape {found:?}, expected {expected:?}")]
@@ -43,6 +43,8 @@ pub enum PolicyError {
     Network(#[from] NetworkError),
     #[error("{found} inputs, expected {expected} for the form {form:?}")]
     Inputs { form: &'static str, found: usize, expected: usize },
+    #[error("trees: {0}")]
+    Forest(String),
     #[error("metadata {0:?} is set by the policy itself")]
     Reserved(&'static str),
 }

@@ -1,10 +1,11 @@
-//! The parts of a file that holds a network, whatever it is embedded in: texts and layers, taken strictly.
+//! The parts of a file that holds a policy, whatever it is: texts and tensors, taken strictly.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use super::{FORMAT, MAX_BYTES, PolicyError, error};
@@ -75,7 +76,12 @@ impl<'a> Parts<'a> {
     pub(crate) fn layers(&mut self) -> Result<Vec<Layer>, PolicyError> {
         let expected = format!("the sizes of at most {MAX_LAYERS} layers from 1 to {MAX_WIDTH}, like 25-64-32-1");
         let sizes = self.take("shape", &expected, sizes)?;
-        layers(&self.tensors, &sizes)
+        layers(self.tensors(), &sizes)
+    }
+
+    /// The tensors, all of them.
+    pub(crate) fn tensors(&self) -> Tensors<'_> {
+        Tensors { left: self.tensors.iter().collect() }
     }
 
     /// The texts that nothing has taken.
@@ -113,10 +119,15 @@ fn sizes(text: &str) -> Option<Vec<usize>> {
     (fits && (2..=MAX_LAYERS + 1).contains(&sizes.len())).then_some(sizes)
 }
 
-fn layers(tensors: &SafeTensors<'_>, sizes: &[usize]) -> Result<Vec<Layer>, PolicyError> {
-    let mut left: HashMap<&str, _> = tensors.iter().collect();
-    let mut take = |name: String, expected: &[usize]| -> Result<Vec<f32>, PolicyError> {
-        let Some(tensor) = left.remove(name.as_str()) else { return Err(PolicyError::NoTensor(name)) };
+/// The tensors of a file that nothing has taken yet.
+pub(crate) struct Tensors<'a> {
+    left: HashMap<&'a str, TensorView<'a>>,
+}
+
+impl Tensors<'_> {
+    /// The numbers of a tensor of this shape, row by row.
+    pub(crate) fn take(&mut self, name: String, expected: &[usize]) -> Result<Vec<f32>, PolicyError> {
+        let Some(tensor) = self.left.remove(name.as_str()) else { return Err(PolicyError::NoTensor(name)) };
         if tensor.dtype() != Dtype::F32 {
             return Err(PolicyError::Type { name, found: tensor.dtype().to_string() });
         }
@@ -125,15 +136,24 @@ fn layers(tensors: &SafeTensors<'_>, sizes: &[usize]) -> Result<Vec<Layer>, Poli
         }
         let values = tensor.data().chunks_exact(4);
         Ok(values.map(|value| f32::from_le_bytes(value.try_into().expect("four bytes"))).collect())
-    };
+    }
+
+    /// Fails if there is one more; `expected` says which there are.
+    pub(crate) fn end(self, expected: &str) -> Result<(), PolicyError> {
+        match self.left.keys().min() {
+            Some(name) => Err(PolicyError::ExtraTensor { name: short(name), expected: expected.to_owned() }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn layers(mut tensors: Tensors<'_>, sizes: &[usize]) -> Result<Vec<Layer>, PolicyError> {
     let layers = sizes.windows(2).enumerate().map(|(index, pair)| {
         let (inputs, outputs) = (pair[0], pair[1]);
-        let weights = take(format!("layer.{index}.weight"), &[outputs, inputs])?;
-        Ok(Layer { inputs, weights, bias: take(format!("layer.{index}.bias"), &[outputs])? })
+        let weights = tensors.take(format!("layer.{index}.weight"), &[outputs, inputs])?;
+        Ok(Layer { inputs, weights, bias: tensors.take(format!("layer.{index}.bias"), &[outputs])? })
     });
     let layers = layers.collect::<Result<Vec<_>, PolicyError>>()?;
-    match left.keys().min() {
-        Some(name) => Err(PolicyError::ExtraTensor { name: short(name), last: layers.len() - 1 }),
-        None => Ok(layers),
-    }
+    tensors.end(&format!("those of layers 0 to {}", layers.len() - 1))?;
+    Ok(layers)
 }

@@ -20,21 +20,27 @@ enum Entry {
     Tensor(TensorInfo),
 }
 
+/// A tensor of float32: name, shape, numbers row by row.
+pub(crate) type Tensor<'a> = (String, Vec<usize>, &'a [f32]);
+
+/// The tensors of a network.
+pub(crate) fn layers(layers: &[Layer]) -> impl Iterator<Item = Tensor<'_>> {
+    layers.iter().enumerate().flat_map(|(index, layer)| {
+        let name = |part| format!("layer.{index}.{part}");
+        let (outputs, bias, weights) = (layer.outputs(), layer.bias.as_slice(), layer.weights.as_slice());
+        [(name("bias"), vec![outputs], bias), (name("weight"), vec![outputs, layer.inputs], weights)]
+    })
+}
+
 /// The bytes of a policy file: length of the header (u64, little endian), header (JSON), values.
-pub(crate) fn bytes(texts: BTreeMap<String, String>, layers: &[Layer]) -> Vec<u8> {
+pub(crate) fn bytes<'a>(texts: BTreeMap<String, String>, tensors: impl Iterator<Item = Tensor<'a>>) -> Vec<u8> {
     let mut header = BTreeMap::from([("__metadata__".to_owned(), Entry::Metadata(texts))]);
     let mut values = Vec::new();
-    for (index, layer) in layers.iter().enumerate() {
-        let tensors = [
-            ("bias", vec![layer.outputs()], &layer.bias),
-            ("weight", vec![layer.outputs(), layer.inputs], &layer.weights),
-        ];
-        for (part, shape, numbers) in tensors {
-            let start = values.len();
-            values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-            let info = TensorInfo { dtype: Dtype::F32, shape, data_offsets: (start, values.len()) };
-            header.insert(format!("layer.{index}.{part}"), Entry::Tensor(info));
-        }
+    for (name, shape, numbers) in tensors {
+        let start = values.len();
+        values.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        let info = TensorInfo { dtype: Dtype::F32, shape, data_offsets: (start, values.len()) };
+        header.insert(name, Entry::Tensor(info));
     }
     let mut header = serde_json::to_vec(&header).expect("text and integers have a JSON form");
     header.resize(header.len().next_multiple_of(8), b' ');

@@ -74,7 +74,7 @@ impl OrcaPolicy {
 
     /// The content of a file; the same policy gives the same bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        write::bytes(self.texts(), self.network.layers())
+        write::bytes(self.texts(), write::layers(self.network.layers()))
     }
 
     /// Writes a file: at any time the path holds what it held before, or all of it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use astraea_cc::{MSS, Remy, RemyTable};
 use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
 use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
+use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
 use astraea_policy::{Policy, schemes};
 use astraea_quic::Scheme;
 use astraea_sim::{AckConfig, FlowConfig};
@@ -14,8 +15,8 @@ use serde_json::{Map, Value};
 use super::{Refusal, take_scheme};
 use crate::service::Service;
 
-/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}` or
-/// `{"orca"}` with the path of a file. Where there is a service, it decides for policies.
+/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}` `{"orca"}`,
+/// `{"antelope"}` or `{"hacc"}` with the path of a file. Where there is a service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
@@ -42,6 +43,10 @@ pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) 
     if let Some(path) = text("orca") {
         let policy = Arc::new(OrcaPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
         return Ok(Scheme::custom(move |mss| Orca::of(policy.clone(), MOST, mss)));
+    }
+    if let Some(path) = text("antelope").or_else(|| text("hacc")) {
+        let policy = Arc::new(SelectorPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
+        return Ok(Scheme::custom(move |mss| Selector::of(policy.clone(), Caution::default(), mss)));
     }
     let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
     let none = Map::new();
