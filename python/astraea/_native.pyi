@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, final, type_check_only
+from typing import Any, ClassVar, Literal, final, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ __all__ = [
     "Policy",
     "RemyTable",
     "Rollout",
+    "SelectorPolicy",
     "VectorEnvironment",
     "__version__",
     "bench",
@@ -44,7 +45,7 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy] | None = None) -> None:
+def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy | SelectorPolicy] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
 
 @final
@@ -192,6 +193,51 @@ class OrcaPolicy(_Rival):
         """Reads a `.orca` file. ValueError with one line that begins with the path."""
 
 @final
+class SelectorPolicy:
+    """A policy of a selector's: for each scheme that it chooses from, what the next interval would be worth under it.
+
+    `form` is "antelope" or "hacc". `models` has for each of `candidates` a number that all trees start from, and three
+    arrays: features (trees, questions), thresholds (trees, questions) and answers (trees, questions + 1) of complete
+    trees, level by level from the root; a feature above the threshold leads to the right. `metadata` holds further texts
+    for people. ValueError with one line if they make no policy.
+    """
+
+    candidates: ClassVar[tuple[str, ...]]
+    """The schemes that it chooses from; a choice is an index into it."""
+
+    def __new__(
+        cls,
+        form: str,
+        models: Mapping[str, tuple[float, ArrayLike, ArrayLike, ArrayLike]],
+        *,
+        metadata: Mapping[str, str] | None = None,
+    ) -> SelectorPolicy: ...
+    @staticmethod
+    def shipped(form: str) -> SelectorPolicy:
+        """The policy of the scheme `antelope` or `hacc`."""
+    @staticmethod
+    def load(path: str | PathLike[str]) -> SelectorPolicy:
+        """Reads a `.antelope` or `.hacc` file. ValueError with one line that begins with the path."""
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a file, as a whole or not at all. ValueError with one line that begins with the path."""
+    @property
+    def form(self) -> str:
+        """Which selector it is for: "antelope" or "hacc"."""
+    @property
+    def inputs(self) -> int:
+        """Length of an observation."""
+    @property
+    def definition(self) -> str:
+        """What the numbers of an observation are, and their order."""
+    @property
+    def metadata(self) -> dict[str, str]:
+        """All metadata as the file has it, in the order of the names."""
+    def models(self) -> dict[str, tuple[float, NDArray[np.uint32], NDArray[np.float32], NDArray[np.float32]]]:
+        """The models by the name of the scheme, as given to the constructor."""
+    def predict(self, observations: ArrayLike) -> NDArray[np.float32]:
+        """What each scheme would be worth (n, schemes) after observations (n, inputs). ValueError for another shape."""
+
+@final
 class RemyTable:
     """A rule table of RemyCC."""
 
@@ -228,7 +274,7 @@ def simulate(
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
-    policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy] | None = None,
+    policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy | SelectorPolicy] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 

@@ -23,6 +23,9 @@ OPSET = 17
 IR = 8
 """Version of the file format that came with them."""
 
+TREES = "ai.onnx.ml"
+"""Where the operator for trees is from; its third version came with those."""
+
 TOLERANCE = 1e-5
 """Largest difference from our own inference: that of the order in which float32 numbers are added."""
 
@@ -40,29 +43,70 @@ class Exported:
 def export(policy: _native.Policy | Rival, name: str, states: int = 256) -> Exported:
     """The graph of a policy: `states` (n, inputs) in, `action` (n,) out, both float32.
 
-    Its metadata are the policy's and `state_definition`, which says what the inputs are. Raises `UserError` without the
-    extra, and if the graph does not give the policy's actions.
+    That of a selector has `worth` (n, schemes) instead of an action. Its metadata are the policy's and
+    `state_definition`, which says what the inputs are. Raises `UserError` without the extra, and if the graph does not
+    give the policy's answers.
     """
     if importlib.util.find_spec("onnx") is None:
         raise UserError("exporting to ONNX needs onnx, of the extra export; in the checkout: make extra-export")
     import onnx
     from onnx.reference import ReferenceEvaluator
 
-    model = _model(policy, name)
+    graph = _trees(policy) if isinstance(policy, _native.SelectorPolicy) else _network(policy)
+    model = _model(policy, graph, name)
     onnx.checker.check_model(model, full_check=True)
     tried = np.random.default_rng(1).normal(size=(states, policy.inputs)).astype(np.float32)
     with np.errstate(all="ignore"):  # what overflows shows in the difference, which is said in one line
-        (actions,) = ReferenceEvaluator(model).run(None, {"states": tried})
-    difference = float(np.abs(np.asarray(actions) - policy.forward(tried)).max())
+        (answers,) = ReferenceEvaluator(model).run(None, {"states": tried})
+    expected = policy.predict(tried) if isinstance(policy, _native.SelectorPolicy) else policy.forward(tried)
+    difference = float(np.abs(np.asarray(answers) - expected).max())
     if not difference <= TOLERANCE:
-        raise UserError(f"{name}: the graph's actions differ by {difference:.1e}; expected at most {TOLERANCE:.0e}")
+        raise UserError(f"{name}: the graph's answers differ by {difference:.1e}; expected at most {TOLERANCE:.0e}")
     return Exported(model.SerializeToString(), difference, states)
 
 
-def _model(policy: _native.Policy | Rival, name: str) -> onnx.ModelProto:
-    from onnx import TensorProto, helper
+def _trees(policy: _native.SelectorPolicy) -> _Graph:
+    """All trees of all schemes in one node."""
+    nodes: dict[str, list[Any]] = {
+        key: [] for key in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    }
+    targets: dict[str, list[Any]] = {key: [] for key in ("treeids", "nodeids", "ids", "weights")}
+    models = policy.models()
+    tree = 0
+    for scheme, (_, features, thresholds, answers) in enumerate(models[name] for name in policy.candidates):
+        for asked, limits, ends in zip(features, thresholds, answers, strict=True):
+            questions = len(asked)
+            for node in range(questions + len(ends)):
+                leaf = node >= questions
+                # What a tree does not ask has no limit; a graph has no infinite ones.
+                limit = 0.0 if leaf else float(min(limits[node], np.finfo(np.float32).max))
+                row = (tree, node, 0 if leaf else int(asked[node]), limit, "LEAF" if leaf else "BRANCH_LEQ")
+                branches = (0, 0) if leaf else (2 * node + 1, 2 * node + 2)
+                for column, value in zip(nodes.values(), (*row, *branches), strict=True):
+                    column.append(value)
+                if leaf:
+                    entry = (tree, node, scheme, float(ends[node - questions]))
+                    for column, value in zip(targets.values(), entry, strict=True):
+                        column.append(value)
+            tree += 1
+    attributes = {f"nodes_{key}": column for key, column in nodes.items()}
+    attributes |= {f"target_{key}": column for key, column in targets.items()}
+    bases = [models[name][0] for name in policy.candidates]
+    graph = _Graph(["n", len(models)])
+    graph.node(
+        "TreeEnsembleRegressor",
+        ["states"],
+        "worth",
+        domain=TREES,
+        n_targets=len(models),
+        base_values=bases,
+        **attributes,
+    )
+    return graph
 
-    graph = _Graph()
+
+def _network(policy: _native.Policy | _native.AuroraPolicy | _native.OrcaPolicy) -> _Graph:
+    graph = _Graph(["n"])
     layers = policy.weights()
     value = "states"
     for index, (weights, bias) in enumerate(layers):
@@ -79,16 +123,23 @@ def _model(policy: _native.Policy | Rival, name: str) -> onnx.ModelProto:
     else:
         value = graph.node("Tanh", [value], "tanh")
     graph.node("Squeeze", [value, graph.constant("axis", np.array([1], dtype=np.int64))], "action")
+    return graph
+
+
+def _model(policy: _native.Policy | Rival, graph: _Graph, name: str) -> onnx.ModelProto:
+    from onnx import TensorProto, helper
+
+    trees = isinstance(policy, _native.SelectorPolicy)
     made = helper.make_graph(
         graph.nodes,
         name,
         [helper.make_tensor_value_info("states", TensorProto.FLOAT, ["n", policy.inputs])],
-        [helper.make_tensor_value_info("action", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("worth" if trees else "action", TensorProto.FLOAT, graph.shape)],
         graph.constants,
     )
     model = helper.make_model(
         made,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid(*domain) for domain in [("", OPSET)] + [(TREES, 3)] * trees],
         ir_version=IR,
         producer_name="astraea",
         producer_version=__version__,
@@ -100,7 +151,9 @@ def _model(policy: _native.Policy | Rival, name: str) -> onnx.ModelProto:
 class _Graph:
     """Nodes and constants in the order in which they are added."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: list[str | int]) -> None:
+        self.shape = shape
+        """Of what comes out."""
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 

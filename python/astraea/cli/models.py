@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from astraea import models as shipped
+from astraea._native import SelectorPolicy
 from astraea.cli.output import Json, out, table, write_json
 
 LONG = ("recipe", "domain", "metrics")
@@ -46,7 +47,12 @@ def _describe(name: str) -> dict[str, Any]:
     policy, card = shipped.load_any(name), shipped.DIRECTORY / f"{name}.md"
     file = None if name in shipped.RIVALS else shipped.path(name)
     entry: dict[str, Any] = policy.metadata | {"name": name, "file": file and str(file)}
-    entry["weights"] = sum(weights.size + bias.size for weights, bias in policy.weights())
+    if isinstance(policy, SelectorPolicy):
+        models = policy.models().values()
+        entry["shape"] = f"{len(models)} x {entry['trees']} trees"
+        entry["weights"] = sum(part.size for model in models for part in model[1:])
+    else:
+        entry["weights"] = sum(weights.size + bias.size for weights, bias in policy.weights())
     entry["bytes"] = file and file.stat().st_size
     entry["card"] = str(card) if card.is_file() else None
     for key in LONG:

@@ -92,8 +92,11 @@ class NativeEnv(gymnasium.Env[Array, Array]):
             ValueError: If the action has another shape or is not a number, or nothing was reset yet.
         """
         require_reset(self._seeded)
-        observation, reward, terminated, truncated = self._native.step(number_of(action))
+        observation, reward, terminated, truncated = self._native.step(self._number(action))
         return observation, reward, terminated, truncated, self._info()
+
+    def _number(self, action: Any) -> float:
+        return number_of(action)
 
     def _info(self) -> dict[str, Any]:
         raise NotImplementedError

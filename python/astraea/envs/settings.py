@@ -75,6 +75,27 @@ class OrcaSettings(TypedDict, total=False):
     2900 packets. Default 20."""
 
 
+class SelectorSettings(TypedDict, total=False):
+    """Settings of `astraea/Selector-v0`; no ranges are published, these are ours."""
+
+    form: Literal["antelope", "hacc"]
+    """Whose intervals, features and reward. Default "antelope"."""
+    bandwidth: Range
+    """Rate of the bottleneck in bit/s on the wire; log-uniform. Default 1e6 to 200e6."""
+    rtt: Range
+    """Base round-trip time in s; log-uniform. Default 0.002 to 0.4."""
+    buffer: Range
+    """Buffer as a multiple of the bandwidth-delay product; log-uniform. Default 0.1 to 8."""
+    buffer_min_packets: float
+    """Smallest buffer in packets. Default 5."""
+    loss: Range
+    """Share of packets lost at random. Default 0 to 0.02."""
+    lossy: float
+    """Probability that an episode loses packets at random. Default 0.3."""
+    duration: float
+    """Length of an episode in s: it ends with the first interval that ends later. Default 20."""
+
+
 class RewardSettings(TypedDict, total=False):
     """Coefficients of the shared reward (Astraea, EuroSys'24, eq. 4 to 8 and table 4)."""
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
 from astraea.envs.native import MOST_SEED, Array, require_reset, seed_of, spaces_of
-from astraea.envs.settings import MultiFlowSettings, OrcaSettings, SingleFlowSettings, to_json
+from astraea.envs.selector import choice_of, choices
+from astraea.envs.settings import MultiFlowSettings, OrcaSettings, SelectorSettings, SingleFlowSettings, to_json
 
 MOST_ENVS = 1_000_000
 """Environments that can be stepped together; each takes some kilobytes at least."""
@@ -107,13 +108,16 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
             ValueError: If the actions have another shape or are not all numbers, or nothing was reset yet.
         """
         require_reset(self._seeded)
-        actions = np.ascontiguousarray(actions, np.float32)
-        if actions.shape != (self.num_envs, 1):
-            raise ValueError(f"actions: have shape {actions.shape}, expected {(self.num_envs, 1)}")
-        self._native.step(actions.reshape(-1), self._arrays)
+        self._native.step(self._numbers(actions), self._arrays)
         observations, rewards, terminated, truncated, _ = self._arrays
         out = self._out
         return out(observations), out(rewards), out(terminated), out(truncated), self._info()
+
+    def _numbers(self, actions: Any) -> Array:
+        numbers = np.ascontiguousarray(actions, np.float32)
+        if numbers.shape != (self.num_envs, 1):
+            raise ValueError(f"actions: have shape {numbers.shape}, expected {(self.num_envs, 1)}")
+        return numbers.reshape(-1)
 
     def _out(self, array: NDArray[Scalar]) -> NDArray[Scalar]:
         return array.copy() if self._copy else array
@@ -162,6 +166,32 @@ class OrcaVectorEnv(NativeVectorEnv):
         self, num_envs: int = 1, num_threads: int = 0, copy: bool = True, **settings: Unpack[OrcaSettings]
     ) -> None:
         super().__init__(num_envs, num_threads, copy, settings)
+
+
+class SelectorVectorEnv(NativeVectorEnv):
+    """Many of `SelectorEnv`; actions have the shape (num_envs,).
+
+    Args:
+        num_envs: Number of environments.
+        num_threads: Threads that step them; 0 for one per core.
+        copy: Whether each step returns new arrays.
+        settings: See `SelectorSettings`.
+    """
+
+    kind = "selector"
+
+    def __init__(
+        self, num_envs: int = 1, num_threads: int = 0, copy: bool = True, **settings: Unpack[SelectorSettings]
+    ) -> None:
+        super().__init__(num_envs, num_threads, copy, settings)
+        self.single_action_space = choices()
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def _numbers(self, actions: Any) -> Array:
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs,):
+            raise ValueError(f"actions: have shape {given.shape}, expected {(self.num_envs,)}")
+        return np.array([choice_of(each, f"actions[{index}]") for index, each in enumerate(given)], np.float32)
 
 
 class MultiFlowVectorEnv(NativeVectorEnv):

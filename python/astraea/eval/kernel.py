@@ -30,17 +30,14 @@ ATTEMPTS = 2
 FEATURE = "astraea run --backend kernel"
 """How `astraead doctor` calls what this needs."""
 
-_KINDS: dict[type, str] = {
-    _native.Policy: "policy",
-    _native.RemyTable: "table",
-    **{paper.kind: name for name, paper in models.RIVALS.items()},
-}
-"""How `astraead trial` calls what a file holds that stands for a scheme."""
+_NOT_IN_KERNEL = {"table": "a rule table", **{name: paper.what for name, paper in models.RIVALS.items()}}
+"""What a kernel cannot run, by the name that `_kind` gives it."""
 
-_NOT_IN_KERNEL: dict[type, str] = {
-    _native.RemyTable: "a rule table",
-    **{paper.kind: paper.what for paper in models.RIVALS.values()},
-}
+
+def _kind(policy: object) -> str:
+    """How `astraead trial` calls what a file holds that stands for a scheme."""
+    return models.rival(policy) or ("table" if isinstance(policy, _native.RemyTable) else "policy")
+
 
 _INTERRUPTED = 130
 _FLOW = re.compile(r"flows\[(\d+)\]")
@@ -68,7 +65,7 @@ class Kernel:
     def check(self, trial: Resolved, where: str) -> None:
         """Raise `UserError` for what the kernel cannot do; `where` names the scenario."""
         for flow in trial.flows:
-            if kind := _NOT_IN_KERNEL.get(type(flow.scheme.policy)):
+            if kind := _NOT_IN_KERNEL.get(_kind(flow.scheme.policy)):
                 kind = f"{kind} does not run in the kernel"
                 raise UserError(f"--cc {flow.scheme.label}: {kind}; expected --backend sim or quic")
             if flow.scheme.factory is not None:
@@ -81,8 +78,7 @@ class Kernel:
         flows = [dict(flow) for flow in trial.config["flows"]]
         for flow, plan in zip(flows, trial.flows, strict=True):
             if plan.scheme.policy is not None:
-                kind = _KINDS[type(plan.scheme.policy)]
-                flow["scheme"] = {kind: str(Path(plan.scheme.name).resolve())}
+                flow["scheme"] = {_kind(plan.scheme.policy): str(Path(plan.scheme.name).resolve())}
         return {**trial.config, "flows": flows}
 
     def run(self, trial: Resolved) -> dict[str, Any]:

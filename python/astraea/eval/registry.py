@@ -25,7 +25,7 @@ _WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.
 FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
     models.SUFFIX: ("a policy", _native.Policy.load),
     ".dna": ("a rule table", _native.RemyTable.load),
-    **{paper.suffix: (paper.what, paper.kind.load) for paper in models.RIVALS.values()},
+    **{f".{name}": (paper.what, paper.load) for name, paper in models.RIVALS.items()},
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
@@ -68,8 +68,8 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
     """The scheme of a text.
 
     That is "name", "name:param=value,param=value", "policy.safetensors", "table.dna", "policy.aurora",
-    "policy.orca" or "file.py:ClassName". Files are looked for in `directory`. Raises `UserError` for what does not
-    exist, with the nearest name.
+    "policy.orca", "policy.antelope", "policy.hacc" or "file.py:ClassName". Files are looked for in `directory`. Raises
+    `UserError` for what does not exist, with the nearest name.
     """
     for suffix in FILES:
         if suffix in text:
@@ -81,7 +81,8 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
             "(`astraea schemes` lists them; a policy is file.safetensors, one of Aurora's file.aurora, of "
-            "Orca's file.orca, a RemyCC's rules are file.dna, a controller in Python is file.py:ClassName)"
+            "Orca's file.orca, of selectors file.antelope or file.hacc, a RemyCC's rules are file.dna, a controller in "
+            "Python is file.py:ClassName)"
         )
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}

@@ -6,7 +6,9 @@ them built in as schemes of the same names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from astraea import _native
@@ -18,7 +20,7 @@ SUFFIX = ".safetensors"
 """How the name of a policy file ends."""
 
 
-Rival = _native.AuroraPolicy | _native.OrcaPolicy
+Rival = _native.AuroraPolicy | _native.OrcaPolicy | _native.SelectorPolicy
 """A policy of another paper's form."""
 
 
@@ -26,24 +28,42 @@ Rival = _native.AuroraPolicy | _native.OrcaPolicy
 class Paper:
     """Another paper's policies. The one that is shipped has a card here and is built into the native module."""
 
-    suffix: str
-    """How the name of a file with one ends."""
     what: str
-    """What it is, in words."""
-    kind: type[Rival]
-    """Its class, which has the one that is shipped and reads files."""
+    """What one is, in words."""
+    shipped: Callable[[], Rival]
+    """The one that is shipped."""
+    load: Callable[[Path], Rival]
+    """Reads a file with one."""
 
 
 RIVALS = {
-    "aurora": Paper(".aurora", "a policy of Aurora's", _native.AuroraPolicy),
-    "orca": Paper(".orca", "a policy of Orca's", _native.OrcaPolicy),
+    "aurora": Paper("a policy of Aurora's", _native.AuroraPolicy.shipped, _native.AuroraPolicy.load),
+    "orca": Paper("a policy of Orca's", _native.OrcaPolicy.shipped, _native.OrcaPolicy.load),
+    **{
+        name: Paper(
+            f"a policy of {title}'s", partial(_native.SelectorPolicy.shipped, name), _native.SelectorPolicy.load
+        )
+        for name, title in (("antelope", "Antelope"), ("hacc", "HACC"))
+    },
 }
-"""By the name of the scheme."""
+"""By the name of the scheme, which is also how the name of a file with one ends."""
+
+
+def rival(policy: object) -> str | None:
+    """The name in `RIVALS` of what a file holds; None if it is no other paper's policy."""
+    match policy:
+        case _native.AuroraPolicy():
+            return "aurora"
+        case _native.OrcaPolicy():
+            return "orca"
+        case _native.SelectorPolicy():
+            return policy.form
+    return None
 
 
 def paper(text: str) -> Paper | None:
     """Whose policy it is, by the name of the scheme or of the file; None if it is Astraea's."""
-    return next((p for name, p in RIVALS.items() if text == name or text.endswith(p.suffix)), None)
+    return next((p for name, p in RIVALS.items() if text == name or text.endswith(f".{name}")), None)
 
 
 def names() -> list[str]:
@@ -56,8 +76,8 @@ def path(text: str) -> Path:
     if text.endswith(SUFFIX):
         return Path(text)
     known = names()
-    if rival := paper(text):
-        raise UserError(f"{text}: {rival.what}; expected one of Astraea's ({', '.join(known)}, or a file *{SUFFIX})")
+    if other := paper(text):
+        raise UserError(f"{text}: {other.what}; expected one of Astraea's ({', '.join(known)}, or a file *{SUFFIX})")
     if text not in known:
         raise UserError(
             f'no policy "{text}"{nearest(text, known)} (shipped: {", ".join(known) or "none"}; '
@@ -83,14 +103,14 @@ def read(file: Path) -> _native.Policy:
 
 def load_any(text: str) -> _native.Policy | Rival:
     """A shipped policy by its name, or the policy in a file, of any paper. Raises `UserError`."""
-    rival = paper(text)
-    if rival is None:
+    other = paper(text)
+    if other is None:
         return load(text)
     if text in RIVALS:
-        return rival.kind.shipped()
-    require_file(Path(text), rival.what)
+        return other.shipped()
+    require_file(Path(text), other.what)
     try:
-        return rival.kind.load(Path(text))
+        return other.load(Path(text))
     except ValueError as error:
         raise UserError(str(error)) from None
 

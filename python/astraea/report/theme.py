@@ -45,6 +45,8 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#0000fc",
         "#000036",
         "#5a1bd8",
+        "#0b0b0b",
+        "#360000",
     ),
     "dark": (
         "#58a6e6",
@@ -69,6 +71,8 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#fcfc00",
         "#2de17e",
         "#6c6c2d",
+        "#d86300",
+        "#51fcfc",
     ),
 }
 

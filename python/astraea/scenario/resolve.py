@@ -21,15 +21,15 @@ from astraea.scenario.schema import Scenario
 from astraea.scenario.units import MTU, NS, Buffer, format_time, parse_time
 
 if TYPE_CHECKING:
-    from astraea import _native
+    from astraea import _native, models
 
 
 _CLOCK = 2**33
 """Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
 
 
-SchemeFile: TypeAlias = "_native.Policy | _native.RemyTable | _native.AuroraPolicy | _native.OrcaPolicy"
-"""What a file holds that stands for a scheme: a policy, a RemyCC's rules, or a policy of Aurora's or Orca's."""
+SchemeFile: TypeAlias = "_native.Policy | _native.RemyTable | models.Rival"
+"""What a file holds that stands for a scheme: a policy, a RemyCC's rules, or a policy of another paper's."""
 
 
 @dataclass(frozen=True)
