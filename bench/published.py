@@ -1,15 +1,16 @@
 """Do the published behaviours come out? `python bench/published.py [--trials N] [--only NAME,...] [--json FILE]`.
 
-Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, or the Aurora
-paper (Jay et al., ICML 2019) about its own, measured in the simulator in the paper's setting. What is printed is a
-table: what was published, what was measured, and whether the statement holds by the bound that is written beside it
-here. Metrics are those of docs/metrics.md, as means over trials. With `--orca FILE` what is said of Orca is measured
-with the policy in that file.
+Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, or that of Aurora
+(Jay et al., ICML 2019), Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.) about its own, measured in the
+simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
+statement holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, as means over trials.
+With `--orca FILE` what is said of Orca is measured with the policy in that file.
 """
 
 import argparse
 import functools
 import json
+import statistics
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -388,6 +389,58 @@ def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
     )
 
 
+def selectors(trials: int) -> Iterator[Finding]:
+    """What the abstract of Antelope's paper says of it, and figure 2 of HACC's of both."""
+    schemes = "antelope,hacc,bbr,cubic,newreno"
+    used, rtt = (
+        {
+            cc: means("aurora-sensitivity", schemes, metric, trials)[cc]
+            + means("cellular", schemes, metric, trials)[cc]
+            for cc in schemes.split(",")
+        }
+        for metric in ("utilization", "rtt_inflation")
+    )
+
+    def over(values: dict[str, list[float]], other: str) -> float:
+        """Mean ratio of Antelope's values to another scheme's."""
+        return statistics.fmean(own / its for own, its in zip(values["antelope"], values[other], strict=True))
+
+    for other, published in (("bbr", 16), ("cubic", 19)):
+        name = {"bbr": "BBR", "cubic": "CUBIC"}[other]
+        yield Finding(
+            f"Antelope has more throughput than {name} (abstract)",
+            f"{published} % more on average, in WANs, data centers and cellular networks",
+            f"{100 * (over(used, other) - 1):+.0f} % in the mean of {len(used[other])} links of one flow",
+            over(used, other) > 1 + published / 200,
+            "half of that",
+        )
+    yield Finding(
+        "… with less delay than CUBIC",
+        "10 % less",
+        f"{100 * (over(rtt, 'cubic') - 1):+.0f} % of the round-trip time, there",
+        over(rtt, "cubic") < 0.95,
+        "half of that",
+    )
+    times = means("fct", schemes, "fct_s", trials)
+    gains = {cc: values[0] / times["hacc"][0] - 1 for cc, values in times.items() if cc != "hacc"}
+    yield Finding(
+        "HACC has more throughput than CUBIC, NewReno, BBR and Antelope (HACC fig. 2)",
+        "47, 35, 23 and 8 % more",
+        ", ".join(f"{100 * gains[cc]:+.0f} %" for cc in ("cubic", "newreno", "bbr", "antelope"))
+        + " for requests of 10 MB",
+        min(gains.values()) > 0,
+        "more than each",
+    )
+    first = {cc: 1000 * values[1] for cc, values in times.items()}
+    yield Finding(
+        "Antelope is worse than CUBIC and BBR with short flows (HACC fig. 2)",
+        "worse than both",
+        f"{first['antelope']:.2f} ms for 1 MB, CUBIC {first['cubic']:.2f}, BBR {first['bbr']:.2f}",
+        first["antelope"] > 1.01 * max(first["cubic"], first["bbr"]),
+        "by a hundredth longer than with both",
+    )
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "friendliness": friendliness,
     "convergence": convergence,
@@ -397,6 +450,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "aurora": aurora,
     "aurora-alone": aurora_alone,
     "orca": orca,
+    "selectors": selectors,
 }
 
 

@@ -4,9 +4,9 @@ python examples/train_selector.py mine.antelope --links 300 --seed 1
 astraea run three-flows --cc mine.antelope,antelope,bbr,cubic
 python examples/train_selector.py --score mine.antelope
 
-How the name of the file ends says whose they are. This is how the shipped ones were made; without options some seconds
-show that it runs. What one must know is in docs/environments.md (Selectors) and in
-`crates/policy/src/selector/sender.rs`.
+How the name of the file ends says whose they are. The shipped ones were made like this, and say with which seed
+(`astraea models --json`); without options some seconds show that it runs. What one must know is in docs/environments.md
+(Selectors) and in `crates/policy/src/selector/sender.rs`.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from astraea._native import SelectorPolicy
 SCHEMES = SelectorPolicy.candidates
 
 KEPT = 200
-"""Most intervals of a flow that are learnt from, spread over its life: a fast link has as much to say as a slow one."""
+"""Moments of a flow that are learnt from, spread over its life: a fast link has as much to say as a slow one."""
 
 SPELL = {"antelope": 1, "hacc": 200}
 """Intervals over which the mean reward is what a choice is worth: Antelope chooses with each, HACC seldom."""
@@ -53,7 +53,7 @@ class Flow:
 
     def __init__(self, env: gymnasium.Env[Array, int], link: int, choose: Choice) -> None:
         observation, info = env.reset(seed=link)
-        observations, choices, rewards, times, over = [], [], [], [0.0], False
+        observations, choices, rewards, times, over = [], [], [], [float(info["time"])], False
         while not over:
             observations.append(observation)
             choices.append(choose(observation))
@@ -220,8 +220,8 @@ def train(form: str, links: int, seed: int, **settings: Any) -> SelectorPolicy:
     return policy
 
 
-def score(policy: SelectorPolicy, links: int = 40, seed: int = 10**6, **settings: Any) -> dict[str, float]:
-    """Mean reward of a flow, of the policy's choices and of each scheme alone, on links that no training draws."""
+def score(policy: SelectorPolicy, links: int = 40, seed: int = 10**6 + 1, **settings: Any) -> dict[str, float]:
+    """Mean reward of a flow, of a `Chooser` and of each scheme alone, on links that no training draws."""
     env = environment(policy.form, **settings)
     choosers: dict[str, Callable[[], Choice]] = {policy.form: partial(Chooser, policy)}
     choosers |= {name: partial(always, scheme) for scheme, name in enumerate(SCHEMES)}
@@ -261,7 +261,7 @@ def main() -> None:
             print(f"{name:10} {value:.4f}")
         return
     path = Path(options.file)
-    if path.suffix not in (".antelope", ".hacc") or not os.access(path.resolve().parent, os.W_OK):
+    if path.suffix not in (".antelope", ".hacc") or path.is_dir() or not os.access(path.resolve().parent, os.W_OK):
         fail(f"{options.file}: expected NAME.antelope or NAME.hacc in a directory that can be written to")
     trained = train(path.suffix[1:], options.links, options.seed)
     trained.save(path)

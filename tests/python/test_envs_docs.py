@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
-from astraea.envs import MultiFlowEnv, OrcaEnv, SingleFlowEnv
-from astraea.envs.settings import MultiFlowSettings, OrcaSettings, RewardSettings, SingleFlowSettings
+from astraea.envs import MultiFlowEnv, OrcaEnv, SelectorEnv, SingleFlowEnv
+from astraea.envs.settings import (
+    MultiFlowSettings,
+    OrcaSettings,
+    RewardSettings,
+    SelectorSettings,
+    SingleFlowSettings,
+)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
 
@@ -27,6 +34,7 @@ def documented(kind: str) -> dict[str, Any]:
     [
         (SingleFlowEnv, "SingleFlow", SingleFlowSettings),
         (OrcaEnv, "Orca", OrcaSettings),
+        (SelectorEnv, "Selector", SelectorSettings),
         (MultiFlowEnv, "MultiFlow", MultiFlowSettings),
     ],
 )
@@ -43,7 +51,7 @@ def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) 
             name: {**explicit[name], **value} if isinstance(value, dict) else value for name, value in SURE.items()
         }
         assert_alike(env(**SURE), env(**explicit | merged))
-    if kind == "Orca":
+    if kind in ("Orca", "Selector"):
         assert_alike(env(lossy=1), env(**explicit | {"lossy": 1}))
 
 
@@ -73,13 +81,14 @@ def assert_alike(by_default: Any, by_hand: Any) -> None:
     """Two environments with the same spaces, states and rewards."""
     assert by_default.observation_space == by_hand.observation_space
     assert by_default.action_space == by_hand.action_space
+    discrete = isinstance(by_default.action_space, Discrete)
+    action = np.int64(2) if discrete else np.array([0.3], np.float32)
     for seed in range(5):
         first, _ = by_default.reset(seed=seed)
         second, _ = by_hand.reset(seed=seed)
         np.testing.assert_array_equal(first, second)
         truncated = False
         while not truncated:
-            action = np.array([0.3], np.float32)
             one, other = by_default.step(action), by_hand.step(action)
             np.testing.assert_array_equal(one[0], other[0])
             assert one[1:4] == other[1:4]

@@ -41,6 +41,7 @@ TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
 AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
 ORCA = Path(__file__).parents[2] / "crates/policy/src/orca/shipped.orca"
+HACC = Path(__file__).parents[2] / "crates/policy/src/selector/shipped.hacc"
 
 COMMAND = str(Path(sys.executable).with_name("astraea"))
 
@@ -340,7 +341,13 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
 
 @real
 @pytest.mark.parametrize(
-    ("file", "what"), [(TABLE, "a rule table"), (AURORA, "a policy of Aurora's"), (ORCA, "a policy of Orca's")]
+    ("file", "what"),
+    [
+        (TABLE, "a rule table"),
+        (AURORA, "a policy of Aurora's"),
+        (ORCA, "a policy of Orca's"),
+        (HACC, "a policy of HACC's"),
+    ],
 )
 def test_some_files_do_not_run_in_the_kernel(astraea: Run, file: Path, what: str) -> None:
     name = f"mine{file.suffix}"

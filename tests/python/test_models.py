@@ -31,11 +31,11 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_shipped_is_built_in() -> None:
     learned = sorted(scheme["name"] for scheme in _native.schemes() if scheme["kind"] == "learned")
-    # Aurora's and Orca's policies are of other kinds, in files of other kinds.
+    # Aurora's and Orca's policies are of other kinds, in files of other kinds; so are those of the selectors.
     assert learned == sorted([*models.names(), "aurora", "orca"])
     for name in models.names():
         assert models.load(name).metadata["name"] == name
-    for name in learned:
+    for name in {*learned, *models.RIVALS}:
         assert (models.DIRECTORY / f"{name}.md").is_file(), f"{name} has a card"
 
 
@@ -47,6 +47,8 @@ def test_models(astraea: Run, shipped: Path) -> None:
     assert [(rival["name"], rival["form"], rival["file"]) for rival in rivals] == [
         ("aurora", "aurora", None),
         ("orca", "orca", None),
+        ("antelope", "antelope", None),
+        ("hacc", "hacc", None),
     ]
     assert (entry["name"], entry["shape"], entry["seed"]) == ("mine", "25-64-32-1", "7")
     assert (entry["metrics"], entry["recipe"], entry["card"]) == ({"jain": 0.5}, "x = 1", None)
@@ -127,20 +129,25 @@ def test_others_compute_the_same(astraea: Run, tmp_path: Path, activation: str, 
 @pytest.mark.parametrize("name", models.RIVALS)
 def test_others_compute_the_same_with_policies_of_other_papers(astraea: Run, name: str) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    made = models.RIVALS[name].kind.shipped()
-    file = f"mine{models.RIVALS[name].suffix}"
+    made = models.RIVALS[name].shipped()
+    file = f"mine.{name}"
     made.save(file)
     # Actions of Aurora's end at its limit.
     states = np.random.default_rng(3).normal(size=(1000, made.inputs)).astype(np.float32) * 10
-    expected = made.forward(states)
-    assert 0.5 < expected.max() <= 1
+    if isinstance(made, _native.SelectorPolicy):
+        output, expected = "worth", made.predict(states)
+        assert expected.shape == (1000, len(made.candidates))
+        assert expected.std() > 0.01
+    else:
+        output, expected = "action", made.forward(states)
+        assert 0.5 < expected.max() <= 1
     for text in (name, file):
         status, out, err = astraea("export", text, "--onnx", "mine.onnx")
         assert (status, err) == (0, ""), err
         assert out.startswith("mine.onnx: ")
         session = onnxruntime.InferenceSession("mine.onnx", providers=["CPUExecutionProvider"])
-        (actions,) = session.run(["action"], {"states": states})
-        np.testing.assert_allclose(actions, expected, atol=1e-5, rtol=0)
+        (answers,) = session.run([output], {"states": states})
+        np.testing.assert_allclose(answers, expected, atol=1e-5, rtol=0)
         assert session.get_modelmeta().custom_metadata_map["state_definition"] == made.definition
     status, _, err = astraea("export", file, "--onnx", file)
     assert (status, err) == (2, f"astraea: --onnx {file}: is the policy itself; expected another file\n")
@@ -149,7 +156,7 @@ def test_others_compute_the_same_with_policies_of_other_papers(astraea: Run, nam
     assert err.startswith(f"astraea: {name}: {models.RIVALS[name].what}; expected one of Astraea's (astraea, ")
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".aurora", ".orca"])
+@pytest.mark.parametrize("suffix", [".safetensors", *(f".{name}" for name in models.RIVALS)])
 def test_a_pipe_is_not_waited_for(astraea: Run, suffix: str) -> None:
     file = f"mine{suffix}"
     os.mkfifo(file)

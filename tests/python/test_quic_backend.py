@@ -42,6 +42,7 @@ TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
 AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
 ORCA = Path(__file__).parents[2] / "crates/policy/src/orca/shipped.orca"
+HACC = Path(__file__).parents[2] / "crates/policy/src/selector/shipped.hacc"
 
 LINK = """
 [link.bottleneck]
@@ -75,7 +76,8 @@ def test_schemes_that_no_kernel_has_give_complete_results(astraea: Run) -> None:
     shutil.copy(TABLE, "table.dna")
     shutil.copy(AURORA, "mine.aurora")
     shutil.copy(ORCA, "mine.orca")
-    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna", "mine.aurora", "mine.orca"]
+    shutil.copy(HACC, "mine.hacc")
+    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna", "mine.aurora", "mine.orca", "mine.hacc"]
     status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", ",".join(schemes), "-q")
     assert status == 0, err
     found = _results()

@@ -1,4 +1,4 @@
-"""Files that stand for a scheme: a RemyCC's rules, and policies of Aurora's and Orca's."""
+"""Files that stand for a scheme: a RemyCC's rules, and policies of other papers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ SHIPPED = {
     "remy": CRATES / "cc/src/remy/shipped.dna",
     "aurora": CRATES / "policy/src/aurora/shipped.aurora",
     "orca": CRATES / "policy/src/orca/shipped.orca",
+    "antelope": CRATES / "policy/src/selector/shipped.antelope",
+    "hacc": CRATES / "policy/src/selector/shipped.hacc",
 }
 
 SHORT = ["--set", "duration=3s", "--set", "flow.0.start.every=1s", "--trials", "1", "--no-report", "--out", "run"]
@@ -45,6 +47,11 @@ def test_a_file_is_a_scheme(astraea: Run, name: str) -> None:
         (None, "mine.orca", "mine.orca: cannot be read: No such file or directory"),
         (b"hello", "mine.orca", "mine.orca: not a safetensors file"),
         (SHIPPED["aurora"].read_bytes(), "mine.orca", 'mine.orca: form is "aurora", expected orca'),
+        (None, "mine.hacc", "mine.hacc: cannot be read: No such file or directory"),
+        (b"hello", "mine.antelope", "mine.antelope: not a safetensors file"),
+        (SHIPPED["hacc"].read_bytes(), "mine.antelope", 'mine.antelope: form is "hacc", expected antelope'),
+        (SHIPPED["hacc"].read_bytes()[:-1], "mine.hacc", "mine.hacc: truncated or overwritten"),
+        (b"x", "mine.hacc:price=1", 'mine.hacc: a policy of HACC\'s takes no parameters, not ":price=1"'),
         (b"x", "mine.orca:x=1", 'mine.orca: a policy of Orca\'s takes no parameters, not ":x=1"'),
         (b"x", "mine.aurora:alpha=1", 'mine.aurora: a policy of Aurora\'s takes no parameters, not ":alpha=1"'),
     ],
@@ -57,7 +64,7 @@ def test_a_mistake_is_one_line(astraea: Run, content: bytes | None, text: str, m
     assert err.startswith(f"astraea: {message}")
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora", ".orca"])
+@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora", ".orca", ".antelope", ".hacc"])
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_what_is_no_file_is_not_opened(astraea: Run, suffix: str, make: Callable[[str], None]) -> None:
     make(f"mine{suffix}")

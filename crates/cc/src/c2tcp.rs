@@ -2,8 +2,8 @@
 //! round-trip time.
 
 use crate::{
-    Ack, Congestion, Controller, Cubic, CubicConfig, HandOver, Loss, LostPacket, MILLISECOND, Nanos, Rtt, SECOND,
-    Signal, Successor,
+    Ack, Congestion, Connection, Controller, Cubic, CubicConfig, HandOver, Loss, LostPacket, MILLISECOND, Nanos, Rtt,
+    SECOND, Signal, Successor,
 };
 
 /// CUBIC looks at no sample in this time after congestion avoidance has begun, and so the condition does not either
@@ -195,8 +195,8 @@ impl Successor for C2tcp {
         self.cubic.hand_over()
     }
 
-    fn take_over(&mut self, from: HandOver, now: Nanos, rtt: &Rtt) {
-        self.cubic.take_over(from, now, rtt);
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        self.cubic.take_over(from, connection);
     }
 }
 

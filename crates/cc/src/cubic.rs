@@ -3,8 +3,8 @@
 use crate::newreno::halvings;
 use crate::window_use::WindowUse;
 use crate::{
-    Ack, ClassicHyStart, Congestion, Controller, HandOver, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt,
-    Signal, Successor,
+    Ack, ClassicHyStart, Congestion, Connection, Controller, HandOver, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO,
+    Nanos, Rtt, Signal, Successor,
 };
 
 /// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
@@ -382,10 +382,11 @@ impl Successor for Cubic {
     }
 
     /// Window and threshold are there, the cubic is not (`cubictcp_init`).
-    fn take_over(&mut self, from: HandOver, now: Nanos, _rtt: &Rtt) {
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
         let threshold = if from.ssthresh == u64::MAX { f64::INFINITY } else { from.ssthresh as f64 / self.mss };
         self.state.cwnd = from.cwnd as f64 / self.mss;
         self.state.ssthresh = threshold;
-        self.last_used = now;
+        self.last_used = connection.now;
+        self.rto = connection.rtt.retransmission_timeout(MIN_RTO);
     }
 }

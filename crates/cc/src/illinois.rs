@@ -1,7 +1,7 @@
 //! TCP Illinois (Liu, Basar and Srikant 2008): losses say when the window shrinks, the queueing delay by how much, and how
 //! fast it grows.
 
-use crate::{Ack, Congestion, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
+use crate::{Ack, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
 
 /// Packets per round trip by which the window grows without a queue, and with one that is full (`ALPHA_MAX`, `ALPHA_MIN`).
 const ALPHA: (f64, f64) = (10.0, 0.3);
@@ -234,9 +234,9 @@ impl Successor for Illinois {
     }
 
     /// Window and threshold are there, the delays are not (`tcp_illinois_init`).
-    fn take_over(&mut self, from: HandOver, now: Nanos, _rtt: &Rtt) {
-        self.reno.set_window(from.cwnd, from.ssthresh);
-        self.begin_round(now);
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        self.reno.resume(from, connection);
+        self.begin_round(connection.now);
     }
 }
 

@@ -64,7 +64,7 @@ pub use round::RoundCounter;
 pub use rtt::{MIN_RTO, Rtt};
 pub use scheme::{AnyController, Manual, Parameter, SCHEMES, Scheme, SchemeError, Values, build};
 pub use sliding::SlidingExtremum;
-pub use succession::{HandOver, Successor};
+pub use succession::{Connection, HandOver, Successor};
 pub use vegas::{Vegas, VegasConfig};
 pub use vivace::{Vivace, VivaceConfig};
 pub use westwood::Westwood;

@@ -1,7 +1,7 @@
 //! `NewReno` (RFC 5681, RFC 6582) with the initial window of RFC 6928.
 
 use crate::window_use::WindowUse;
-use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal};
+use crate::{Ack, Congestion, Connection, Controller, HandOver, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal};
 
 /// How often Linux halves a window after an idle time: once for every timeout that has passed (`tcp_cwnd_restart`).
 pub(crate) fn halvings(idle: Nanos, rto: Nanos) -> u32 {
@@ -77,6 +77,12 @@ impl NewReno {
     pub(crate) fn set_window(&mut self, cwnd: u64, ssthresh: u64) {
         self.window.cwnd = cwnd;
         self.window.ssthresh = ssthresh;
+    }
+
+    /// Takes a connection over, for a scheme that leaves the window to Reno.
+    pub(crate) fn resume(&mut self, from: HandOver, connection: &Connection) {
+        self.set_window(from.cwnd, from.ssthresh);
+        self.rto = connection.rtt.retransmission_timeout(MIN_RTO);
     }
 
     /// After an idle time, for a scheme that does as Linux: the window is halved with every timeout that has passed, down to

@@ -1,7 +1,7 @@
 //! Vegas: a few packets in the queue, neither more nor fewer (Brakmo and Peterson 1995), as in Linux 6.1.
 
 use crate::delay::{DelayRounds, RoundDelay};
-use crate::{Ack, Congestion, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
+use crate::{Ack, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
 
 /// Samples below which a round trip says too little and Reno decides (Linux: `cntRTT <= 2`). With an acknowledgement
 /// for every packet this is a window of two.
@@ -149,8 +149,8 @@ impl Successor for Vegas {
     }
 
     /// Window and threshold are there, the base round-trip time is not (`tcp_vegas_init`).
-    fn take_over(&mut self, from: HandOver, _now: Nanos, _rtt: &Rtt) {
-        self.reno.set_window(from.cwnd, from.ssthresh);
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        self.reno.resume(from, connection);
     }
 }
 

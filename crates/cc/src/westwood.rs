@@ -1,6 +1,6 @@
 //! Westwood+ (Grieco and Mascolo 2004): Reno, but after a loss the window is what the path was seen to carry.
 
-use crate::{Ack, Congestion, Controller, HandOver, MILLISECOND, Nanos, NewReno, Rtt, Successor};
+use crate::{Ack, Congestion, Connection, Controller, HandOver, MILLISECOND, Nanos, NewReno, Rtt, Successor};
 
 /// Shortest time over which a rate is measured (`TCP_WESTWOOD_RTT_MIN`).
 const SHORTEST: Nanos = 50 * MILLISECOND;
@@ -169,10 +169,12 @@ impl Successor for Westwood {
         HandOver { cwnd: self.reno.cwnd(), ssthresh: self.reno.ssthresh() }
     }
 
-    /// Window and threshold are there, the estimate is not: a loss soon after leaves two segments (`tcp_westwood_init`).
-    fn take_over(&mut self, from: HandOver, now: Nanos, _rtt: &Rtt) {
-        self.reno.set_window(from.cwnd, from.ssthresh);
-        self.since = Some(now);
+    /// Window and threshold are there, the estimate is not (`tcp_westwood_init`): a repair that ends soon leaves two segments,
+    /// also one that goes on.
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        self.reno.resume(from, connection);
+        self.since = Some(connection.now);
+        self.repairing = connection.in_recovery;
     }
 }
 

@@ -78,19 +78,29 @@ fn steps_are_what_the_scheme_does() {
 fn each_choice_is_a_scheme_that_fills_the_link() {
     for (scheme, name) in CANDIDATES.iter().enumerate() {
         let steps = stepped(Form::Hacc, |_| scheme);
-        let (_, _, window) = steps.last().unwrap();
-        assert!(*window > 60 * u64::from(MSS), "{name}: {window}");
+        // The path holds 118 packets, and 59 more wait: half of 177 is what Reno leaves of a full one.
+        let late = &steps[steps.len() / 2..];
+        let mean = late.iter().map(|(_, _, window)| *window as f64).sum::<f64>() / late.len() as f64;
+        assert!(mean > 88.0 * f64::from(MSS), "{name}: {mean}");
     }
 }
 
 #[test]
-fn a_choice_keeps_the_window() {
-    // CUBIC for two seconds, then one scheme after the other.
-    let steps = stepped(Form::Hacc, |step| if step < 40 { 1 } else { step % CANDIDATES.len() });
-    for pair in steps[39..].windows(2) {
-        let [(_, _, before), (_, next, after)] = [pair[0], pair[1]];
-        // Within an interval of a round trip windows may move, but nothing begins anew with ten packets.
-        assert!(after > before / 3, "{before} to {after} under {}", CANDIDATES[next]);
+fn where_nothing_comes_back_steps_end_all_the_same() {
+    let json = json!({"loss": 0.7, "lossy": 1, "rtt": 0.4, "bandwidth": 1e6, "duration": 600});
+    for form in Form::ALL {
+        let mut env = SelectorFlow::new(SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
+        let (mut observation, mut info) = (vec![0.0; env.observation_len()], vec![0.0; env.info_names().len()]);
+        for seed in 0..4 {
+            env.reset(Some(seed), &mut observation);
+            let over = (0..10_000).any(|step| {
+                let outcome = env.step((step % CANDIDATES.len()) as f64, &mut observation);
+                assert!(outcome.reward.is_finite() && observation.iter().all(|value| value.is_finite()));
+                outcome.truncated
+            });
+            env.info(&mut info);
+            assert!(over && info[0] >= 600.0, "{} {seed}: {} s", form.name(), info[0]);
+        }
     }
 }
 

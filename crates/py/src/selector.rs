@@ -145,16 +145,18 @@ fn forest(name: &str, model: &Bound<'_, PyAny>) -> PyResult<Forest> {
         let arrays = "features (trees, questions), thresholds (trees, questions), answers (trees, questions + 1)";
         value_error(format!("models: {name}: expected a number, {arrays}"))
     };
-    let (base, features, thresholds, answers): (f32, Table<'_, u32>, Table<'_, f32>, Table<'_, f32>) =
+    let (base, features, thresholds, answers): (f32, Table<'_, f64>, Table<'_, f32>, Table<'_, f32>) =
         model.extract().map_err(|_| wrong())?;
-    let questions = features.shape()[1];
-    if !(questions + 1).is_power_of_two() || answers.shape()[1] != questions + 1 {
+    let (trees, questions) = (features.shape()[0], features.shape()[1]);
+    let fit = thresholds.shape() == features.shape() && answers.shape() == [trees, questions + 1];
+    let whole = features.as_array().iter().all(|feature| feature.fract() == 0.0 && (0.0..1e6).contains(feature));
+    if !(fit && whole && (questions + 1).is_power_of_two()) {
         return Err(wrong());
     }
     Ok(Forest {
         base,
         depth: (questions + 1).ilog2() as usize,
-        features: features.as_array().iter().copied().collect(),
+        features: features.as_array().iter().map(|feature| *feature as u32).collect(),
         thresholds: thresholds.as_array().iter().copied().collect(),
         answers: answers.as_array().iter().copied().collect(),
     })

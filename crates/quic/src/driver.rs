@@ -94,7 +94,9 @@ impl Driver {
     }
 
     fn window(&self) -> u64 {
-        self.reduction.map_or_else(|| self.controller.cwnd(), |reduction| reduction.window()).max(self.mss)
+        // Another scheme may have taken over since the reduction began.
+        let reduction = self.reduction.filter(|_| self.controller.reduces_proportionally());
+        reduction.map_or_else(|| self.controller.cwnd(), |reduction| reduction.window()).max(self.mss)
     }
 
     /// Bytes in flight.

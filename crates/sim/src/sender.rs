@@ -194,7 +194,11 @@ impl<C: Controller> Sender<C> {
     /// Asks the controller for its window and rate.
     #[inline]
     pub(crate) fn refresh(&mut self) {
-        self.cwnd = self.reduction.map_or_else(|| self.cc.cwnd(), |reduction| reduction.window());
+        self.cwnd = match self.reduction {
+            // Another scheme may have taken over since the reduction began.
+            Some(reduction) if self.cc.reduces_proportionally() => reduction.window(),
+            _ => self.cc.cwnd(),
+        };
         self.pacing_rate = self.cc.pacing_rate();
     }
 

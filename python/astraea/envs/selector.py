@@ -20,9 +20,10 @@ def choices() -> Space[Array]:
 def choice_of(action: Any, where: str = "action") -> float:
     """A choice as the native module takes it. Raises `ValueError`."""
     most = len(SelectorPolicy.candidates) - 1
-    given = np.asarray(action)
-    if given.shape != () or not np.issubdtype(given.dtype, np.integer) or not 0 <= given <= most:
-        raise ValueError(f"{where}: is {action!r}, expected a whole number from 0 to {most}")
+    given = action.item() if isinstance(action, np.generic | np.ndarray) and action.size == 1 else action
+    if type(given) is not int or getattr(action, "shape", ()) != () or not 0 <= given <= most:
+        said = " ".join(repr(action).split())
+        raise ValueError(f"{where}: is {said}, expected a whole number from 0 to {most}")
     return float(given)
 
 

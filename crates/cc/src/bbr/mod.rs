@@ -11,7 +11,7 @@ mod tests;
 mod window;
 
 use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
-use crate::{HandOver, RoundCounter, SplitMix64, Successor, WindowedExtremum};
+use crate::{Connection, HandOver, RoundCounter, SplitMix64, Successor, WindowedExtremum};
 use aggregation::Aggregation;
 use cycle::Cycle;
 use full_pipe::FullPipe;
@@ -332,11 +332,19 @@ impl Successor for Bbr {
         HandOver { cwnd: self.cwnd, ssthresh: self.ssthresh }
     }
 
-    /// Begins with STARTUP from the window that is there, and with the smallest round-trip time of the connection (`bbr_init`).
-    fn take_over(&mut self, from: HandOver, now: Nanos, rtt: &Rtt) {
-        self.cwnd = from.cwnd;
-        self.min_rtt = MinRtt::known(rtt.min(), now);
+    /// Begins with STARTUP from the window that is there, and with the smallest round-trip time of the connection (`bbr_init`). A
+    /// repair that goes on is one that begins; there is no earlier window to return to after it.
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        let Connection { now, rtt, delivered, in_flight, in_recovery } = connection;
+        (self.cwnd, self.delivered) = (from.cwnd, *delivered);
+        self.rounds.restart(*delivered);
+        self.aggregation.restart(*now);
+        self.policer.reset(*now, *delivered);
+        self.min_rtt = MinRtt::known(rtt.min(), *now);
         self.paced_by_rtt = rtt.has_sample();
         self.pacing_rate = self.first_pacing_rate(if rtt.has_sample() { rtt.smoothed() } else { NOMINAL_RTT });
+        if *in_recovery {
+            self.recovery.on_loss(*delivered, *in_flight);
+        }
     }
 }

@@ -76,7 +76,10 @@ impl SelectorFlow {
         while !simulation.flows()[0].controller().asks() {
             match simulation.next_event() {
                 Some(at) if at <= end => simulation.run_until(at),
-                _ => break,
+                _ => {
+                    simulation.run_until(end);
+                    break;
+                }
             };
         }
         let selector = simulation.flows()[0].controller();

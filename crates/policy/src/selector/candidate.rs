@@ -1,8 +1,8 @@
 //! The schemes that a selector chooses from.
 
 use astraea_cc::{
-    Ack, Bbr, C2tcp, C2tcpConfig, Congestion, Controller, Cubic, CubicConfig, HandOver, Illinois, IllinoisConfig, Loss,
-    LostPacket, Nanos, Rtt, Successor, Vegas, VegasConfig, Westwood,
+    Ack, Bbr, C2tcp, C2tcpConfig, Congestion, Connection, Controller, Cubic, CubicConfig, HandOver, Illinois,
+    IllinoisConfig, Loss, LostPacket, Nanos, Rtt, Successor, Vegas, VegasConfig, Westwood,
 };
 
 /// A scheme that is at work on a connection.
@@ -103,8 +103,8 @@ impl Successor for Candidate {
         each!(self, scheme => scheme.hand_over())
     }
 
-    fn take_over(&mut self, from: HandOver, now: Nanos, rtt: &Rtt) {
-        each!(self, scheme => scheme.take_over(from, now, rtt));
+    fn take_over(&mut self, from: HandOver, connection: &Connection) {
+        each!(self, scheme => scheme.take_over(from, connection));
     }
 }
 
@@ -124,15 +124,15 @@ mod tests {
 
     #[test]
     fn window_and_threshold_are_handed_on() {
-        let mut rtt = Rtt::default();
-        rtt.update(40_000_000);
+        let mut connection = Connection { now: 5, ..Connection::default() };
+        connection.rtt.update(40_000_000);
         for (from, old) in CANDIDATES.iter().enumerate() {
             for (to, new) in CANDIDATES.iter().enumerate() {
                 let mut first = Candidate::new(from, 1000);
-                first.take_over(HandOver { cwnd: 80_000, ssthresh: 60_000 }, 5, &rtt);
+                first.take_over(HandOver { cwnd: 80_000, ssthresh: 60_000 }, &connection);
                 let left = first.hand_over();
                 let mut second = Candidate::new(to, 1000);
-                second.take_over(left, 5, &rtt);
+                second.take_over(left, &connection);
                 assert_eq!((first.cwnd(), second.cwnd()), (80_000, 80_000));
                 // BBR takes nothing for a threshold (`bbr_init`).
                 let kept = if from == 0 || to == 0 { u64::MAX } else { 60_000 };

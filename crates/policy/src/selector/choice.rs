@@ -129,24 +129,24 @@ const LOSS_DISPARITY: f64 = 0.02;
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
     seen: Option<Seen>,
-    recorded: Option<Path>,
+    recorded: Option<Measured>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    slow: Path,
-    quick: Path,
+    slow: Measured,
+    quick: Measured,
 }
 
 /// Averages over intervals.
 #[derive(Clone, Copy, Debug)]
-struct Path {
+struct Measured {
     /// Rates and delays.
     sizes: [f64; 3],
     loss: f64,
 }
 
-impl Path {
+impl Measured {
     fn of(interval: &Interval) -> Self {
         let sent = interval.delivered + interval.lost;
         let sizes = [interval.throughput(), interval.rtt, interval.min_rtt];
@@ -172,7 +172,7 @@ impl Path {
 
 impl Watch {
     fn is_another_path(&mut self, interval: &Interval, disparity: f64) -> bool {
-        let now = Path::of(interval);
+        let now = Measured::of(interval);
         let Seen { slow, quick } = self.seen.get_or_insert(Seen { slow: now, quick: now });
         slow.approach(&now, SHARE);
         quick.approach(&now, QUICK_SHARE);

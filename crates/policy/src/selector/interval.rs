@@ -28,7 +28,7 @@ const LOSS_WEIGHT: f64 = 5.0;
 const RTT: Feature = Feature::log("rtt", "mean of the smoothed round-trip time in ms", 0.1, 1e4);
 const MIN_RTT: Feature = Feature::log("min_rtt", "smallest round-trip time of the flow in ms", 0.1, 1e4);
 const THROUGHPUT: Feature = Feature::log("throughput", "what was delivered in Mbit/s", 1e-2, 1e4);
-const LOST: Feature = Feature::ratio("lost", "packets declared lost", 1e3);
+const LOST: Feature = Feature::ratio("lost", "what was declared lost, in packets of 1448 bytes", 1e3);
 
 /// What Antelope's models see, in the order of the authors' training data.
 const ANTELOPE: [Feature; 7] = [
@@ -120,11 +120,12 @@ impl Interval {
     /// The delay that counts, in ns: as long as it is less than a multiple of the smallest, the smallest. The multiple doubles
     /// with each interval: a flow that has sent little wants low delay, one that goes on wants throughput.
     pub fn delay(&self, form: Form) -> f64 {
-        let tolerance = match form {
-            Form::Antelope => f64::from(1 << self.index.min(DOUBLINGS)),
-            Form::Hacc => f64::from(2 << self.index.min(DOUBLINGS)),
+        let doubled = f64::from(1 << self.index.min(DOUBLINGS));
+        let tolerated = match form {
+            Form::Antelope => self.rtt < doubled * self.min_rtt,
+            Form::Hacc => self.rtt <= 2.0 * doubled * self.min_rtt,
         };
-        if self.rtt < tolerance * self.min_rtt || self.rtt <= self.min_rtt { self.min_rtt } else { self.rtt }
+        if tolerated { self.min_rtt } else { self.rtt }
     }
 
     /// What the interval was worth: 1 at most, which is delivery at the pacing rate and without delay. (Of a small window that
@@ -182,9 +183,10 @@ impl Tally {
     /// Takes an acknowledgement, at a pacing rate. Returns the interval if it ends it; the next one begins there.
     #[inline]
     pub(super) fn on_ack(&mut self, form: Form, ack: &Ack, rtt: &Rtt, pacing: f64) -> Option<Interval> {
+        // Of the first one of the flow only the time counts: 21 acknowledgements have 20 gaps.
+        self.delivered += if self.since.is_some() { ack.acked } else { 0 };
         let since = *self.since.get_or_insert(ack.now);
         self.acks += 1;
-        self.delivered += ack.acked;
         self.rtt += rtt.smoothed() as f64;
         self.pacing += pacing;
         self.pacing_peak = self.pacing_peak.max(pacing);
@@ -309,7 +311,7 @@ mod tests {
         let ended = tallied(Form::Antelope, 45);
         let seen: Vec<_> = ended.iter().map(|i| (i.index, i.acks, i.length, i.delivered, i.lost)).collect();
         // The first is as long as from its first to its last acknowledgement, the second from the end of the first.
-        assert_eq!(seen, [(0, 21, 40_000_000, 21 * 1448, 2896), (1, 21, 42_000_000, 21 * 1448, 0)]);
+        assert_eq!(seen, [(0, 21, 40_000_000, 20 * 1448, 2896), (1, 21, 42_000_000, 21 * 1448, 0)]);
         assert_eq!((ended[1].pacing, ended[1].pacing_peak, ended[1].pacing_max), (31.0, 41.0, 41.0));
         assert_eq!((ended[1].rtt, ended[1].min_rtt), (40e6, 40e6));
     }

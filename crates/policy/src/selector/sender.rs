@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use astraea_cc::{Ack, Congestion, Controller, HandOver, Loss, LostPacket, Nanos, Rtt, Successor};
+use astraea_cc::{Ack, Congestion, Connection, Controller, HandOver, Loss, LostPacket, Nanos, Rtt, Successor};
 
 use super::candidate::{CANDIDATES, Candidate};
 use super::choice::{Caution, Choose, Judge};
@@ -23,23 +23,32 @@ const PACING: [f64; 2] = [2.0, 1.2];
 ///
 /// Antelope is pinned to the authors' code (`antelopeproject/antelope`, commit 24dfe7b: `recvAndSetCC.py`, `getTrainData.py`):
 ///
-/// * An interval is 21 acknowledgements. The models see, of each, the smallest round-trip time, its mean deviation, the mean
+/// * An interval is 21 acknowledgements. The models see of each: the smallest round-trip time, the mean deviation and the mean
 ///   of the smoothed one, the delay that the reward counts, throughput, losses and the mean pacing rate.
 /// * The prediction that is largest counts at once in the first interval, and later when it was the same one before.
-/// * Once BBR has been at work the flow stays paced, as in Linux (`SK_PACING_NEEDED`): at 1.2 windows per smoothed round-trip
-///   time, and at two below half of the threshold. That is also the pacing rate that the models see of a scheme without one.
+/// * Once BBR has been at work the flow stays paced, as in Linux (`SK_PACING_NEEDED`): at 1.2 windows, or what is in flight if
+///   that is more, per smoothed round-trip time, and at two below half of the threshold. That is also the pacing rate that the
+///   models see of a scheme without one.
 ///
-/// What differs: their models are trained with the delay that the reward counts in the fourth place and see a constant 0 there
-/// when they choose (`maxRTT` is never set); here they see what they were trained with. They count eight times the smoothed
-/// round-trip time as the delay (`srtt_us` as the kernel holds it), here it counts once. Their times are whole milliseconds.
-/// Flows to one destination share a memory of what was chosen and begin with the scheme that it holds; here each flow begins
-/// with CUBIC.
+/// What differs:
 ///
-/// HACC follows its paper, which has no code. Its models see table 1, the reward is equation 1 ([`Interval::reward`]). Where
-/// the paper has no numbers they are ours: an interval is a round trip, 10 ms at least; the decision module takes the path for
-/// another one when the average of throughput, round-trip time or smallest round-trip time has become 1.5 times as large or
-/// small as it was at its last decision, or the share lost differs by 2 points, and they have come to rest; the scheme changes
-/// when another one is worth the price alpha more.
+/// * Their models are trained with the delay that the reward counts in the fourth place and see a constant 0 there when they
+///   choose (`maxRTT` is never set); here they see what they were trained with.
+/// * They take the smoothed round-trip time and its mean deviation as the kernel holds them, eight and four times as large; here
+///   both are what they are. So delay counts for three intervals less here ([`Interval::delay`]).
+/// * Their reward has packets over bytes, and no limit; here nothing but delivery at the pacing rate is worth 1, the most there
+///   is. Their times are whole milliseconds.
+/// * Flows to one destination share a memory of what was chosen and begin with the scheme that it holds; here each flow begins
+///   with CUBIC. Their sixth scheme, Vegas, has no name where it is to be set (`transfer_cc.c`).
+/// * A change of the scheme while a loss is repaired ends Linux's proportional reduction only for BBR, as here; but where a
+///   repair ends after BBR has gone, the window becomes the threshold there, and stays here.
+///
+/// HACC follows its paper, which has no code. Its models see table 1 (of throughput, what is delivered) and the reward is
+/// equation 1 ([`Interval::reward`]). Where the paper has no numbers they are ours: an interval is a round trip, 10 ms at least;
+/// a lost packet costs five, counted as a rate; a data unit, with which delta doubles, is an interval, and delta stays at 1024;
+/// the decision module takes the path for another one when the average of throughput, round-trip time or smallest round-trip
+/// time has become 1.5 times as large or small as it was at its last decision, or the share lost differs by 2 points, and they
+/// have come to rest; the scheme changes when another one is worth the price alpha more.
 #[derive(Clone, Debug)]
 pub struct Selector<C = Judge> {
     form: Form,
@@ -51,9 +60,7 @@ pub struct Selector<C = Judge> {
     switches: u64,
     tally: Tally,
     newest: Interval,
-    rtt: Rtt,
-    now: Nanos,
-    in_flight: u64,
+    connection: Connection,
     /// An interval has ended, and the choice is due.
     due: Option<Nanos>,
     asks: bool,
@@ -81,9 +88,7 @@ impl<C: Choose> Selector<C> {
             switches: 0,
             tally: Tally::default(),
             newest: Interval::default(),
-            rtt: Rtt::default(),
-            now: 0,
-            in_flight: 0,
+            connection: Connection::default(),
             due: None,
             asks: false,
             paced: false,
@@ -133,7 +138,7 @@ impl<C: Choose> Selector<C> {
         }
         let left = self.candidate.hand_over();
         self.candidate = Candidate::new(choice, self.mss);
-        self.candidate.take_over(left, self.now, &self.rtt);
+        self.candidate.take_over(left, &self.connection);
         self.current = choice;
         self.switches += 1;
         self.paced |= self.candidate.pacing_rate().is_some();
@@ -145,7 +150,7 @@ impl<C: Choose> Selector<C> {
         self.candidate.pacing_rate().unwrap_or_else(|| {
             let HandOver { cwnd, ssthresh } = self.candidate.hand_over();
             let gain = PACING[usize::from(cwnd >= ssthresh / 2)];
-            gain * cwnd.max(self.in_flight) as f64 * 8e9 / self.rtt.smoothed().max(1) as f64
+            gain * cwnd.max(self.connection.in_flight) as f64 * 8e9 / self.connection.rtt.smoothed().max(1) as f64
         })
     }
 }
@@ -153,13 +158,19 @@ impl<C: Choose> Selector<C> {
 impl<C: Choose> Controller for Selector<C> {
     #[inline]
     fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
-        (self.now, self.in_flight) = (now, in_flight);
+        (self.connection.now, self.connection.in_flight) = (now, in_flight);
         self.candidate.on_sent(now, bytes, in_flight);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        (self.now, self.in_flight, self.rtt) = (ack.now, ack.in_flight, *rtt);
+        self.connection = Connection {
+            now: ack.now,
+            rtt: *rtt,
+            delivered: ack.rate.total_delivered,
+            in_flight: ack.in_flight,
+            in_recovery: ack.in_recovery,
+        };
         self.candidate.on_ack(ack, rtt);
         let pacing = if rtt.has_sample() { self.kernels_pacing() } else { 0.0 };
         if let Some(interval) = self.tally.on_ack(self.form, ack, rtt, pacing) {
@@ -174,10 +185,12 @@ impl<C: Choose> Controller for Selector<C> {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.tally.on_loss(loss.lost);
+        self.connection.in_flight = loss.in_flight;
         self.candidate.on_loss(loss);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        self.connection.in_recovery = true;
         self.candidate.on_congestion(event);
     }
 
@@ -187,10 +200,12 @@ impl<C: Choose> Controller for Selector<C> {
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.tally.on_loss(flight_size);
+        (self.connection.in_flight, self.connection.in_recovery) = (0, false);
         self.candidate.on_timeout(now, flight_size);
     }
 
     fn on_spurious_congestion(&mut self, now: Nanos) {
+        self.connection.in_recovery = false;
         self.candidate.on_spurious_congestion(now);
     }
 
@@ -204,7 +219,7 @@ impl<C: Choose> Controller for Selector<C> {
 
     /// The choice is made once the acknowledgement has been dealt with.
     fn on_timer(&mut self, now: Nanos) {
-        (self.now, self.due, self.asks) = (now, None, true);
+        (self.connection.now, self.due, self.asks) = (now, None, true);
         if let Some(choice) = self.chooser.choose(&self.newest, self.current) {
             self.act(choice);
         }
@@ -217,7 +232,11 @@ impl<C: Choose> Controller for Selector<C> {
 
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
-        if self.paced && self.rtt.has_sample() { Some(self.kernels_pacing()) } else { self.candidate.pacing_rate() }
+        if self.paced && self.connection.rtt.has_sample() {
+            Some(self.kernels_pacing())
+        } else {
+            self.candidate.pacing_rate()
+        }
     }
 }
 
@@ -327,7 +346,8 @@ mod tests {
         assert!((newest.pacing_peak - 2.0 * 31.0 * MSS as f64 * 8e9 / 40e6).abs() < 1e-3, "{newest:?}");
         assert!((newest.pacing - 2.0 * 21.0 * MSS as f64 * 8e9 / 40e6).abs() < 1e-3, "{newest:?}");
         // Past half of the threshold, 1.2.
-        flow.selector.candidate.take_over(HandOver { cwnd: 31 * MSS, ssthresh: 60 * MSS }, flow.now, &flow.rtt);
+        let from = HandOver { cwnd: 31 * MSS, ssthresh: 60 * MSS };
+        flow.selector.candidate.take_over(from, &Connection { rtt: flow.rtt, ..Connection::default() });
         assert_eq!(flow.selector.kernels_pacing().round(), 7_440_000.0, "31 packets in 40 ms, a fifth more");
     }
 

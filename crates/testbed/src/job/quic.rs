@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::{Refusal, take_scheme};
 use crate::service::Service;
 
-/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}` `{"orca"}`,
+/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}`, `{"orca"}`,
 /// `{"antelope"}` or `{"hacc"}` with the path of a file. Where there is a service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
