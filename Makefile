@@ -22,7 +22,7 @@ help: ## List the targets
 
 DEMO := astraea,cubic,newreno,vegas,compound,copa,bbr,bbr3,allegro,vivace,remy,aurora,orca
 
-demo: build ## Set up, compare the shipped policy with all other schemes, explain it
+demo: build ## Set up, compare the shipped policy with twelve other schemes, explain it
 	.venv/bin/astraea run three-flows --cc $(DEMO) --trials 3 --out out/demo/three-flows
 	.venv/bin/astraea run cellular --cc astraea,cubic,newreno --out out/demo/cellular
 	.venv/bin/astraea report out/demo/three-flows out/demo/cellular --out out/demo/report.html

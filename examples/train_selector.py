@@ -209,6 +209,8 @@ def train(form: str, links: int, seed: int, **settings: Any) -> SelectorPolicy:
     for link in range(links):
         for scheme in range(len(SCHEMES)):
             data.add(Flow(env, 10**6 * seed + link, always(scheme)))
+        if 10 * (link + 1) // links > 10 * link // links:
+            print(f"{link + 1} links under each scheme", flush=True)
     policy = data.fit(seed, recipe=recipe)
     for done in range(ROUNDS[form]):
         chooser = partial(Chooser, policy, 0.5, draws)
