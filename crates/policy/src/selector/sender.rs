@@ -338,6 +338,28 @@ mod tests {
     }
 
     #[test]
+    fn whatever_follows_bbr_is_paced() {
+        let mut flow = Flow::new(Told(vec![2, 5, 0]));
+        flow.acks(3 * 21);
+        assert_eq!((flow.selector.current(), flow.selector.switches()), (2, 3));
+        assert!(matches!(flow.selector.candidate, Candidate::Illinois(_)));
+        assert!(flow.selector.candidate.pacing_rate().is_none() && flow.selector.pacing_rate().is_some());
+    }
+
+    #[test]
+    fn what_a_timeout_takes_for_lost_is_lost_in_the_interval() {
+        let mut flow = Flow::new(Told(vec![]));
+        flow.acks(10);
+        flow.selector.on_loss(&Loss { now: flow.now, lost: 2 * MSS, in_flight: 9 * MSS });
+        flow.selector.on_timeout(flow.now, 9 * MSS);
+        assert_eq!(flow.selector.cwnd(), MSS, "the scheme's own answer");
+        flow.acks(11);
+        assert_eq!(flow.selector.newest().lost, 11 * MSS);
+        flow.acks(21);
+        assert_eq!(flow.selector.newest().lost, 0);
+    }
+
+    #[test]
     fn the_models_see_the_pacing_rate_that_linux_would_have() {
         let mut flow = Flow::new(Told(vec![]));
         flow.acks(21);
