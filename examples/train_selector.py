@@ -36,7 +36,6 @@ SPELL = {"antelope": 1, "hacc": 200}
 ROUNDS = {"antelope": 0, "hacc": 2}
 """Rounds of learning from what was learnt."""
 
-
 PRICE = 0.05
 """What HACC pays for another scheme (alpha of equation 1)."""
 
