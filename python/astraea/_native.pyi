@@ -312,15 +312,18 @@ class Environment:
     def observation_bounds(self) -> _Bounds:
         """Lowest and highest observation."""
     @property
-    def action_limit(self) -> float:
-        """Largest magnitude of an action; larger ones are clipped."""
+    def action_limit(self) -> float | None:
+        """Largest magnitude of an action; larger ones are clipped. None where actions are choices."""
+    @property
+    def choices(self) -> int | None:
+        """Actions are whole numbers from 0 to below this. None where they are not."""
     @property
     def info_names(self) -> list[str]:
         """Names of the numbers in `info`."""
     def reset(self, seed: int | None) -> NDArray[np.float32]:
         """Starts an episode; with a seed the generator starts anew from it. Returns the observation."""
     def step(self, action: float) -> tuple[NDArray[np.float32], float, bool, bool]:
-        """Observation, reward, terminated, truncated. ValueError if the action is not finite."""
+        """Observation, reward, terminated, truncated. ValueError if the action is not finite, or no choice."""
     def info(self) -> NDArray[np.float64]:
         """Describes the present decision."""
     def statistics(self) -> dict[str, NDArray[Any]] | None:
@@ -341,7 +344,7 @@ class VectorEnvironment:
     def reset(self, seeds: NDArray[np.uint64] | None, arrays: _Arrays) -> None:
         """Starts an episode in each environment."""
     def step(self, actions: NDArray[np.float32], arrays: _Arrays) -> None:
-        """Steps each environment. ValueError if an action is not finite."""
+        """Steps each environment. ValueError if an action is not finite, or no choice."""
 
 @final
 class ParallelEnvironment:

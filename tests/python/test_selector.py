@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,6 @@ import astraea.envs  # noqa: F401  registers the environments
 from astraea import _native
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples/train_selector.py"
 FORMS = ("antelope", "hacc")
 Model = tuple[float, Any, Any, Any]
 
@@ -90,24 +89,24 @@ def test_actions_are_schemes() -> None:
     for wrong in (6, -1, 1.0, True, np.array([1]), np.zeros((2, 2), int), [[1], [2, 3]], "x", None):
         with pytest.raises(ValueError, match=r"^action: is [^\n]*, expected a whole number from 0 to 5$"):
             plain.step(wrong)
+    for number in (6.0, -1.0, 1.5, float("nan")):
+        with pytest.raises(ValueError, match=r"^action: is .*, expected a whole number from 0 to 5$"):
+            plain._native.step(number)
     envs: Any = gymnasium.make_vec("astraea/Selector-v0", num_envs=2, form="hacc", duration=2.0)
     envs.reset(seed=1)
     with pytest.raises(ValueError, match=r"^actions\[1\]: is .*6.*, expected a whole number from 0 to 5$"):
         envs.step(np.array([0, 6]))
     with pytest.raises(ValueError, match=r"^actions: have shape \(2, 1\), expected \(2,\)$"):
         envs.step(np.array([[0], [1]]))
+    with pytest.raises(ValueError, match=r"^actions: are of type float64, expected whole numbers from 0 to 5$"):
+        envs.step(np.array([0.0, 1.0]))
 
 
 @pytest.fixture(scope="module")
-def trainer() -> ModuleType:
+def trainer(example: Callable[[str], ModuleType]) -> ModuleType:
     """The example that trains a policy."""
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+    return example("train_selector")
 
 
 # Half a percent lost on paths of 100 to 200 packets: BBR uses all of them, a window that follows losses a part.

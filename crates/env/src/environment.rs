@@ -22,6 +22,25 @@ impl Outcome {
     }
 }
 
+/// What the actions of an environment are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Actions {
+    /// Numbers of at most this magnitude; larger ones are clipped.
+    Within(f64),
+    /// Whole numbers from 0 to below this: a choice.
+    Below(usize),
+}
+
+impl Actions {
+    /// Whether an environment takes this.
+    pub fn accept(self, action: f64) -> bool {
+        match self {
+            Self::Within(_) => action.is_finite(),
+            Self::Below(choices) => action.fract() == 0.0 && (0.0..choices as f64).contains(&action),
+        }
+    }
+}
+
 /// An environment with one decision per step: an action is one number, an observation a fixed number of them.
 pub trait Environment: Send + Sync {
     /// The numbers of an observation that repeat: see [`observation_repeats`](Environment::observation_repeats).
@@ -35,8 +54,8 @@ pub trait Environment: Send + Sync {
         self.features().len() * self.observation_repeats()
     }
 
-    /// Largest magnitude of an action; larger ones are clipped.
-    fn action_limit(&self) -> f64;
+    /// What an action may be.
+    fn actions(&self) -> Actions;
 
     /// Names of the numbers that [`info`](Environment::info) writes.
     fn info_names(&self) -> &'static [&'static str];
@@ -44,7 +63,10 @@ pub trait Environment: Send + Sync {
     /// Starts an episode. With a seed the generator starts anew from it, without one it goes on from where it is.
     fn reset(&mut self, seed: Option<u64>, observation: &mut [f32]);
 
-    /// Carries out an action and goes on to the next decision.
+    /// Carries out an action, one of [`actions`](Environment::actions), and goes on to the next decision.
+    ///
+    /// # Panics
+    /// If it is a choice that there is not.
     fn step(&mut self, action: f64, observation: &mut [f32]) -> Outcome;
 
     /// Describes the present decision.
@@ -65,8 +87,8 @@ impl<E: Environment + ?Sized> Environment for Box<E> {
         (**self).observation_repeats()
     }
 
-    fn action_limit(&self) -> f64 {
-        (**self).action_limit()
+    fn actions(&self) -> Actions {
+        (**self).actions()
     }
 
     fn info_names(&self) -> &'static [&'static str] {

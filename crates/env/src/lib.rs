@@ -13,6 +13,7 @@
 mod environment;
 mod error;
 pub mod multi_flow;
+mod one_flow;
 pub mod orca;
 mod range;
 pub mod rollout;
@@ -20,7 +21,7 @@ pub mod selector;
 pub mod single_flow;
 mod vector;
 
-pub use environment::{Environment, Outcome};
+pub use environment::{Actions, Environment, Outcome};
 pub use error::EnvError;
 pub use multi_flow::MultiFlow;
 pub use orca::OrcaFlow;

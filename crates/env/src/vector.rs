@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rayon::ThreadPool;
 
-use crate::environment::{Environment, Outcome};
+use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
 
 /// Environments and whether their episode is over.
@@ -69,6 +69,11 @@ impl<E: Environment> Vector<E> {
     /// The environments.
     pub fn envs(&self) -> impl ExactSizeIterator<Item = &E> {
         self.members.iter().map(|m| &m.env)
+    }
+
+    /// What the actions are, of each environment.
+    pub fn actions(&self) -> Actions {
+        self.members[0].env.actions()
     }
 
     /// Number of threads that step the environments.

@@ -9,7 +9,7 @@ use astraea_env::multi_flow::{
 use astraea_env::orca::OrcaConfig;
 use astraea_env::selector::SelectorConfig;
 use astraea_env::single_flow::SingleFlowConfig;
-use astraea_env::{Batch, Environment as _, OrcaFlow, SelectorFlow, SingleFlow, Vector};
+use astraea_env::{Actions, Batch, Environment as _, OrcaFlow, SelectorFlow, SingleFlow, Vector};
 use astraea_policy::{Feature, state};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
     let made = match kind {
         "single_flow" => SingleFlowConfig::from_json(settings).and_then(SingleFlow::new).map(boxed),
         "orca" => OrcaConfig::from_json(settings).and_then(OrcaFlow::new).map(boxed),
-        "selector" => SelectorConfig::from_json(settings).and_then(SelectorFlow::new).map(boxed),
+        "selector" => SelectorConfig::from_json(settings).and_then(|config| SelectorFlow::new(&config)).map(boxed),
         "multi_flow" => MultiFlowConfig::from_json(settings).and_then(FlowDriven::new).map(boxed),
         _ => {
             return Err(value_error(format!(
@@ -63,8 +63,16 @@ fn statistics<'py>(py: Python<'py>, observer: &Observer) -> PyResult<Bound<'py, 
     Ok(table)
 }
 
-fn check_action(action: f64) -> PyResult<()> {
-    if action.is_finite() { Ok(()) } else { Err(value_error(format!("action: is {action}, expected a number"))) }
+/// Fails for what is no action, which is called `name`.
+fn check_action(actions: Actions, action: f64, name: impl Fn() -> String) -> PyResult<()> {
+    if actions.accept(action) {
+        return Ok(());
+    }
+    let expected = match actions {
+        Actions::Within(_) => "a number".to_owned(),
+        Actions::Below(choices) => format!("a whole number from 0 to {}", choices - 1),
+    };
+    Err(value_error(format!("{}: is {action}, expected {expected}", name())))
 }
 
 #[pyclass(module = "astraea._native")]
@@ -87,8 +95,19 @@ impl Environment {
     }
 
     #[getter]
-    fn action_limit(&self) -> f64 {
-        self.env.action_limit()
+    fn action_limit(&self) -> Option<f64> {
+        match self.env.actions() {
+            Actions::Within(limit) => Some(limit),
+            Actions::Below(_) => None,
+        }
+    }
+
+    #[getter]
+    fn choices(&self) -> Option<usize> {
+        match self.env.actions() {
+            Actions::Within(_) => None,
+            Actions::Below(choices) => Some(choices),
+        }
     }
 
     #[getter]
@@ -102,7 +121,7 @@ impl Environment {
     }
 
     fn step<'py>(&mut self, py: Python<'py>, action: f64) -> PyResult<(Bound<'py, PyArray1<f32>>, f64, bool, bool)> {
-        check_action(action)?;
+        check_action(self.env.actions(), action, || "action".to_owned())?;
         let outcome = self.env.step(action, &mut self.observation);
         let observation = PyArray1::from_slice(py, &self.observation);
         Ok((observation, outcome.reward, outcome.terminated, outcome.truncated))
@@ -171,8 +190,9 @@ impl VectorEnvironment {
 
     fn step(&mut self, py: Python<'_>, actions: PyReadonlyArray1<'_, f32>, mut arrays: Arrays<'_>) -> PyResult<()> {
         let actions = actions.as_slice().map_err(value_error)?;
-        if let Some(i) = actions.iter().position(|a| !a.is_finite()) {
-            return Err(value_error(format!("actions[{i}]: is {}, expected a number", actions[i])));
+        let allowed = self.0.actions();
+        for (index, action) in actions.iter().enumerate() {
+            check_action(allowed, f64::from(*action), || format!("actions[{index}]"))?;
         }
         let batch = arrays.batch()?;
         py.detach(|| self.0.step(actions, batch));
@@ -214,7 +234,8 @@ impl ParallelEnvironment {
     }
 
     fn step(&mut self, py: Python<'_>, actions: Vec<f64>) -> PyResult<()> {
-        actions.iter().try_for_each(|action| check_action(*action))?;
+        let number = Actions::Within(1.0);
+        actions.iter().try_for_each(|action| check_action(number, *action, || "action".to_owned()))?;
         py.detach(|| self.env.step(&actions));
         Ok(())
     }

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
 from astraea._native import Environment
@@ -17,9 +17,13 @@ Array = NDArray[np.float32]
 
 def spaces_of(native: Environment) -> tuple[Space[Array], Space[Array]]:
     """Observation and action space of a native environment."""
-    low, high = native.observation_bounds
+    observations = box(*native.observation_bounds)
+    if native.choices is not None:
+        # Its type says that all actions are arrays.
+        return observations, cast(Space[Array], Discrete(native.choices))
     limit = native.action_limit
-    return box(low, high), box(np.array([-limit], np.float32), np.array([limit], np.float32))
+    assert limit is not None, "what is no choice has a limit"
+    return observations, box(np.array([-limit], np.float32), np.array([limit], np.float32))
 
 
 def box(low: Array, high: Array) -> Space[Array]:
@@ -35,6 +39,15 @@ def number_of(action: Any) -> float:
     if np.iscomplexobj(array):
         raise ValueError(f"action: is {array[0]}, expected a number without an imaginary part")
     return float(array[0])
+
+
+def choice_of(action: Any, choices: int) -> float:
+    """The number of a choice."""
+    plain = action.item() if isinstance(action, np.generic | np.ndarray) and action.shape == () else action
+    if type(plain) is not int or not 0 <= plain < choices:
+        said = " ".join(repr(action).split())
+        raise ValueError(f"action: is {said}, expected a whole number from 0 to {choices - 1}")
+    return float(plain)
 
 
 MOST_SEED = 2**64 - 1
@@ -83,20 +96,19 @@ class NativeEnv(gymnasium.Env[Array, Array]):
         return self._native.reset(seed), self._info()
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Carries out an action of shape (1,) and goes on to the next decision.
+        """Carries out an action of shape (1,), or a choice, and goes on to the next decision.
 
         Returns:
             Observation, reward, terminated (never), truncated (the episode is over), info.
 
         Raises:
-            ValueError: If the action has another shape or is not a number, or nothing was reset yet.
+            ValueError: If the action has another shape, is not a number or no choice, or nothing was reset yet.
         """
         require_reset(self._seeded)
-        observation, reward, terminated, truncated = self._native.step(self._number(action))
+        choices = self._native.choices
+        number = number_of(action) if choices is None else choice_of(action, choices)
+        observation, reward, terminated, truncated = self._native.step(number)
         return observation, reward, terminated, truncated, self._info()
-
-    def _number(self, action: Any) -> float:
-        return number_of(action)
 
     def _info(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
-import numpy as np
-from gymnasium.spaces import Discrete, Space
-
-from astraea._native import SelectorPolicy
-from astraea.envs.native import Array, NativeEnv
+from astraea.envs.native import NativeEnv
 from astraea.envs.settings import SelectorSettings
-
-
-def choices() -> Space[Array]:
-    """The schemes to choose from (as all action spaces here, it is said to be of arrays)."""
-    return cast(Space[Array], Discrete(len(SelectorPolicy.candidates)))
-
-
-def choice_of(action: Any, where: str = "action") -> float:
-    """A choice as the native module takes it. Raises `ValueError`."""
-    most = len(SelectorPolicy.candidates) - 1
-    given = action.item() if isinstance(action, np.generic | np.ndarray) and action.size == 1 else action
-    if type(given) is not int or getattr(action, "shape", ()) != () or not 0 <= given <= most:
-        said = " ".join(repr(action).split())
-        raise ValueError(f"{where}: is {said}, expected a whole number from 0 to {most}")
-    return float(given)
 
 
 class SelectorEnv(NativeEnv):
@@ -61,11 +42,7 @@ class SelectorEnv(NativeEnv):
 
     def __init__(self, **settings: Unpack[SelectorSettings]) -> None:
         super().__init__(settings)
-        self.action_space = choices()
         self._names = self._native.info_names
-
-    def _number(self, action: Any) -> float:
-        return choice_of(action)
 
     def _info(self) -> dict[str, Any]:
         return dict(zip(self._names, self._native.info().tolist(), strict=True))

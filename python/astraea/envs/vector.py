@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from astraea._native import Environment, VectorEnvironment
 from astraea.envs.native import MOST_SEED, Array, require_reset, seed_of, spaces_of
-from astraea.envs.selector import choice_of, choices
 from astraea.envs.settings import MultiFlowSettings, OrcaSettings, SelectorSettings, SingleFlowSettings, to_json
 
 MOST_ENVS = 1_000_000
@@ -42,7 +41,7 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
         text = to_json(settings)
         one = Environment(self.kind, text)
         self._native = VectorEnvironment(self.kind, text, num_envs, num_threads)
-        self._names = one.info_names
+        self._names, self._choices = one.info_names, one.choices
         self._seeded = False
         self._copy = copy
         self.num_envs = num_envs
@@ -97,7 +96,7 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
         """Carries out an action in each environment.
 
         Args:
-            actions: Shape (num_envs, 1).
+            actions: Shape (num_envs, 1), or (num_envs,) of choices.
 
         Returns:
             Observations (num_envs, observation), rewards (num_envs,), terminated and truncated (num_envs,), and infos,
@@ -114,10 +113,15 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
         return out(observations), out(rewards), out(terminated), out(truncated), self._info()
 
     def _numbers(self, actions: Any) -> Array:
-        numbers = np.ascontiguousarray(actions, np.float32)
-        if numbers.shape != (self.num_envs, 1):
-            raise ValueError(f"actions: have shape {numbers.shape}, expected {(self.num_envs, 1)}")
-        return numbers.reshape(-1)
+        shape = self.action_space.shape
+        given = np.asarray(actions)
+        if given.shape != shape:
+            raise ValueError(f"actions: have shape {given.shape}, expected {shape}")
+        if self._choices is not None and not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(
+                f"actions: are of type {given.dtype}, expected whole numbers from 0 to {self._choices - 1}"
+            )
+        return np.ascontiguousarray(given, np.float32).reshape(-1)
 
     def _out(self, array: NDArray[Scalar]) -> NDArray[Scalar]:
         return array.copy() if self._copy else array
@@ -184,14 +188,6 @@ class SelectorVectorEnv(NativeVectorEnv):
         self, num_envs: int = 1, num_threads: int = 0, copy: bool = True, **settings: Unpack[SelectorSettings]
     ) -> None:
         super().__init__(num_envs, num_threads, copy, settings)
-        self.single_action_space = choices()
-        self.action_space = batch_space(self.single_action_space, num_envs)
-
-    def _numbers(self, actions: Any) -> Array:
-        given = np.asarray(actions)
-        if given.shape != (self.num_envs,):
-            raise ValueError(f"actions: have shape {given.shape}, expected {(self.num_envs,)}")
-        return np.array([choice_of(each, f"actions[{index}]") for index, each in enumerate(given)], np.float32)
 
 
 class MultiFlowVectorEnv(NativeVectorEnv):

@@ -6,7 +6,7 @@ use astraea_policy::{Feature, state};
 use super::config::MultiFlowConfig;
 use super::episode::{Decision, MultiFlow};
 use super::observer::Observer;
-use crate::environment::{Environment, Outcome};
+use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
 
 /// [`MultiFlow`] as an environment with one decision per step.
@@ -62,8 +62,8 @@ impl Environment for FlowDriven {
         state::PERIODS
     }
 
-    fn action_limit(&self) -> f64 {
-        1.0
+    fn actions(&self) -> Actions {
+        Actions::Within(1.0)
     }
 
     fn info_names(&self) -> &'static [&'static str] {

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use crate::error::{EnvError, parse};
 use crate::multi_flow::MultiFlowConfig;
-use crate::range::{Range, Spread};
+use crate::one_flow;
+use crate::range::Range;
 
 /// Settings. The rates are those of the links that lie beside the authors' code, 6 to 192 Mbit/s; the other ranges are ours.
 #[derive(Clone, Debug, Deserialize)]
@@ -72,22 +73,17 @@ impl OrcaConfig {
         self.paths().validate()
     }
 
-    /// What episodes are drawn from: one flow from beginning to end.
+    /// What episodes are drawn from.
     pub(super) fn paths(&self) -> MultiFlowConfig {
         MultiFlowConfig {
             bandwidth: self.bandwidth,
-            bandwidth_scale: Spread::Log,
             rtt: self.rtt,
-            rtt_scale: Spread::Log,
             buffer: self.buffer,
             buffer_min_packets: self.buffer_min_packets,
             loss: self.loss,
             lossy: self.lossy,
             window_limit: self.window_limit,
-            heterogeneous: 0.0,
-            flows: Range::new(1.0, 1.0),
-            lifetime: None,
-            ..MultiFlowConfig::default()
+            ..one_flow::paths()
         }
     }
 }

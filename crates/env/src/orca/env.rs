@@ -3,15 +3,11 @@
 use astraea_cc::{Controller, MSS, Nanos, SECOND};
 use astraea_policy::Feature;
 use astraea_policy::orca::{Answer, FEATURES, MOST, Orca, PERIOD, Terms};
-use astraea_sim::Simulation;
-use astraea_sim::config::LONGEST;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::OrcaConfig;
-use crate::environment::{Environment, Outcome};
+use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
-use crate::multi_flow::{MultiFlowConfig, Scenario};
+use crate::one_flow::OneFlow;
 
 /// Longest wait for a report, in ns; where nothing comes back any more, the step ends without one, and the action of the next
 /// changes nothing.
@@ -33,12 +29,8 @@ impl Answer for Later {
 /// to report.
 pub struct OrcaFlow {
     config: OrcaConfig,
-    paths: MultiFlowConfig,
-    rng: Xoshiro256PlusPlus,
-    scenario: Scenario,
-    simulation: Option<Simulation<Orca<Later>>>,
+    flow: OneFlow<Orca<Later>>,
     steps: u32,
-    decided: u64,
     reward: f64,
 }
 
@@ -49,37 +41,23 @@ impl OrcaFlow {
     /// If a setting is out of range.
     pub fn new(config: OrcaConfig) -> Result<Self, EnvError> {
         config.validate()?;
-        Ok(Self {
-            paths: config.paths(),
-            config,
-            rng: Xoshiro256PlusPlus::seed_from_u64(0),
-            scenario: Scenario::default(),
-            simulation: None,
-            steps: 0,
-            decided: 0,
-            reward: 0.0,
-        })
-    }
-
-    /// The link and the flow of the present episode.
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
+        Ok(Self { flow: OneFlow::new(config.paths()), config, steps: 0, reward: 0.0 })
     }
 
     /// Window in payload bytes that the last action led to.
     pub fn decided(&self) -> u64 {
-        self.decided
+        self.flow.decided()
     }
 
     /// Runs until the flow asks for an action.
     fn advance(&mut self, observation: &mut [f32]) {
-        let simulation = self.simulation.as_mut().expect("an episode has begun");
+        let simulation = self.flow.simulation_mut();
         let end = simulation.now() + PATIENCE;
         while !simulation.flows()[0].controller().asks() && simulation.now() < end {
             let look = simulation.flows()[0].controller().next_timer();
             simulation.run_until(look.unwrap_or(simulation.now() + PERIOD));
         }
-        let orca = simulation.flows()[0].controller();
+        let orca = self.flow.controller();
         self.reward = if orca.asks() { orca.history().reward() } else { 0.0 };
         observation.copy_from_slice(orca.history().values());
     }
@@ -94,8 +72,8 @@ impl Environment for OrcaFlow {
         self.config.history
     }
 
-    fn action_limit(&self) -> f64 {
-        1.0
+    fn actions(&self) -> Actions {
+        Actions::Within(1.0)
     }
 
     fn info_names(&self) -> &'static [&'static str] {
@@ -103,46 +81,34 @@ impl Environment for OrcaFlow {
     }
 
     fn reset(&mut self, seed: Option<u64>, observation: &mut [f32]) {
-        if let Some(seed) = seed {
-            self.rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        }
-        self.scenario = Scenario::draw(&self.paths, &mut self.rng);
-        let scenario = &self.scenario;
-        let cap = self.config.window_limit * scenario.largest_bdp(0) / f64::from(MSS);
+        let OrcaConfig { history, period, window_limit, .. } = self.config;
         // Steps end the episode, however long they take.
-        let simulated = scenario.simulation(LONGEST, 0, false, 0);
-        let OrcaConfig { history, period, .. } = self.config;
-        let terms = Terms { reports: history, period: (period * 1e9).round() as Nanos, most: cap.clamp(16.0, MOST) };
-        let controller = |_| Orca::new(Later, terms, MSS);
-        let simulation = Simulation::new(&simulated, self.rng.random(), controller);
-        self.simulation = Some(simulation.expect("an episode drawn from valid settings can be simulated"));
+        self.flow.begin(seed, |scenario| {
+            let cap = window_limit * scenario.largest_bdp(0) / f64::from(MSS);
+            let period = (period * 1e9).round() as Nanos;
+            Orca::new(Later, Terms { reports: history, period, most: cap.clamp(16.0, MOST) }, MSS)
+        });
         self.steps = 0;
         self.advance(observation);
     }
 
     fn step(&mut self, action: f64, observation: &mut [f32]) -> Outcome {
-        let simulation = self.simulation.as_mut().expect("an episode has begun");
-        let orca = simulation.flow_mut(0).controller_mut();
-        orca.act(action);
-        self.decided = orca.cwnd();
-        simulation.pump(0);
+        self.flow.decide(|orca| orca.act(action));
         self.advance(observation);
         self.steps += 1;
         Outcome { reward: self.reward, terminated: false, truncated: self.steps >= self.config.steps }
     }
 
     fn info(&self, info: &mut [f64]) {
-        let simulation = self.simulation.as_ref().expect("an episode has begun");
+        let simulation = self.flow.simulation();
         let flow = &simulation.flows()[0];
-        info.copy_from_slice(&[
+        let (own, drawn) = info.split_at_mut(4);
+        own.copy_from_slice(&[
             simulation.now() as f64 / 1e9,
             flow.controller().cwnd() as f64,
             flow.controller().history().newest().throughput,
             flow.rtt().smoothed() as f64 / 1e9,
-            self.scenario.path.bandwidth[0].1,
-            self.scenario.flows[0].rtt,
-            self.scenario.buffer as f64,
-            self.scenario.loss,
         ]);
+        drawn.copy_from_slice(&self.flow.drawn());
     }
 }

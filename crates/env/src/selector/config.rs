@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use crate::error::{EnvError, parse};
 use crate::multi_flow::MultiFlowConfig;
-use crate::range::{Range, Spread};
+use crate::one_flow;
+use crate::range::Range;
 
 /// Settings. No ranges are published; these are ours.
 #[derive(Clone, Debug, Deserialize)]
@@ -71,21 +72,16 @@ impl SelectorConfig {
             .ok_or_else(|| EnvError::new("form", format!("is {:?}, expected {known}", self.form)))
     }
 
-    /// What episodes are drawn from: one flow from beginning to end.
+    /// What episodes are drawn from.
     pub(super) fn paths(&self) -> MultiFlowConfig {
         MultiFlowConfig {
             bandwidth: self.bandwidth,
-            bandwidth_scale: Spread::Log,
             rtt: self.rtt,
-            rtt_scale: Spread::Log,
             buffer: self.buffer,
             buffer_min_packets: self.buffer_min_packets,
             loss: self.loss,
             lossy: self.lossy,
-            heterogeneous: 0.0,
-            flows: Range::new(1.0, 1.0),
-            lifetime: None,
-            ..MultiFlowConfig::default()
+            ..one_flow::paths()
         }
     }
 }

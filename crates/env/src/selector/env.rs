@@ -1,17 +1,13 @@
 //! The selectors' environment.
 
-use astraea_cc::{Controller, MSS, Nanos, SECOND};
+use astraea_cc::{MSS, Nanos, SECOND};
 use astraea_policy::Feature;
 use astraea_policy::selector::{CANDIDATES, Choose, Form, Interval, Selector};
-use astraea_sim::Simulation;
-use astraea_sim::config::LONGEST;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::SelectorConfig;
-use crate::environment::{Environment, Outcome};
+use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
-use crate::multi_flow::{MultiFlowConfig, Scenario};
+use crate::one_flow::OneFlow;
 
 /// Longest wait for an interval to end, in ns; where nothing comes back any more, the step ends without one.
 const PATIENCE: Nanos = 60 * SECOND;
@@ -30,13 +26,9 @@ impl Choose for Later {
 ///
 /// An action is the index of a scheme in [`CANDIDATES`]; the step ends with the next interval.
 pub struct SelectorFlow {
-    config: SelectorConfig,
     form: Form,
-    paths: MultiFlowConfig,
-    rng: Xoshiro256PlusPlus,
-    scenario: Scenario,
-    simulation: Option<Simulation<Selector<Later>>>,
-    decided: u64,
+    duration: f64,
+    flow: OneFlow<Selector<Later>>,
     reward: f64,
 }
 
@@ -45,44 +37,26 @@ impl SelectorFlow {
     ///
     /// # Errors
     /// If a setting is out of range.
-    pub fn new(config: SelectorConfig) -> Result<Self, EnvError> {
+    pub fn new(config: &SelectorConfig) -> Result<Self, EnvError> {
         config.validate()?;
-        Ok(Self {
-            form: config.form()?,
-            paths: config.paths(),
-            config,
-            rng: Xoshiro256PlusPlus::seed_from_u64(0),
-            scenario: Scenario::default(),
-            simulation: None,
-            decided: 0,
-            reward: 0.0,
-        })
-    }
-
-    /// The link and the flow of the present episode.
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
+        let (form, flow) = (config.form()?, OneFlow::new(config.paths()));
+        Ok(Self { form, duration: config.duration, flow, reward: 0.0 })
     }
 
     /// Window in payload bytes that the last choice led to.
     pub fn decided(&self) -> u64 {
-        self.decided
+        self.flow.decided()
     }
 
-    /// Runs until the flow asks for a choice.
+    /// Runs until the flow asks for a choice, which no timer tells beforehand.
     fn advance(&mut self, observation: &mut [f32]) {
-        let simulation = self.simulation.as_mut().expect("an episode has begun");
+        let simulation = self.flow.simulation_mut();
         let end = simulation.now() + PATIENCE;
-        while !simulation.flows()[0].controller().asks() {
-            match simulation.next_event() {
-                Some(at) if at <= end => simulation.run_until(at),
-                _ => {
-                    simulation.run_until(end);
-                    break;
-                }
-            };
+        while !simulation.flows()[0].controller().asks() && simulation.now() < end {
+            let next = simulation.next_event().unwrap_or(end);
+            simulation.run_until(next.min(end));
         }
-        let selector = simulation.flows()[0].controller();
+        let selector = self.flow.controller();
         self.reward = if selector.asks() { selector.newest().reward(self.form) } else { 0.0 };
         selector.newest().observe(self.form, observation);
     }
@@ -97,8 +71,8 @@ impl Environment for SelectorFlow {
         1
     }
 
-    fn action_limit(&self) -> f64 {
-        (CANDIDATES.len() - 1) as f64
+    fn actions(&self) -> Actions {
+        Actions::Below(CANDIDATES.len())
     }
 
     fn info_names(&self) -> &'static [&'static str] {
@@ -106,44 +80,29 @@ impl Environment for SelectorFlow {
     }
 
     fn reset(&mut self, seed: Option<u64>, observation: &mut [f32]) {
-        if let Some(seed) = seed {
-            self.rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        }
-        self.scenario = Scenario::draw(&self.paths, &mut self.rng);
-        let simulated = self.scenario.simulation(LONGEST, 0, false, 0);
         let form = self.form;
-        let simulation = Simulation::new(&simulated, self.rng.random(), |_| Selector::new(form, Later, MSS));
-        self.simulation = Some(simulation.expect("an episode drawn from valid settings can be simulated"));
+        self.flow.begin(seed, |_| Selector::new(form, Later, MSS));
         self.advance(observation);
     }
 
     fn step(&mut self, action: f64, observation: &mut [f32]) -> Outcome {
-        let choice = action.clamp(0.0, self.action_limit()).round() as usize;
-        let simulation = self.simulation.as_mut().expect("an episode has begun");
-        let selector = simulation.flow_mut(0).controller_mut();
-        selector.act(choice);
-        self.decided = selector.cwnd();
-        simulation.pump(0);
+        self.flow.decide(|selector| selector.act(action as usize));
         self.advance(observation);
-        let now = self.simulation.as_ref().map_or(0, Simulation::now);
-        let truncated = now as f64 / 1e9 >= self.config.duration;
+        let truncated = self.flow.simulation().now() as f64 / 1e9 >= self.duration;
         Outcome { reward: self.reward, terminated: false, truncated }
     }
 
     fn info(&self, info: &mut [f64]) {
-        let simulation = self.simulation.as_ref().expect("an episode has begun");
-        let selector = simulation.flows()[0].controller();
+        let selector = self.flow.controller();
         let newest = selector.newest();
-        info.copy_from_slice(&[
-            simulation.now() as f64 / 1e9,
+        let (own, drawn) = info.split_at_mut(5);
+        own.copy_from_slice(&[
+            self.flow.simulation().now() as f64 / 1e9,
             selector.current() as f64,
             newest.throughput(),
             newest.rtt / 1e9,
             newest.lost as f64,
-            self.scenario.path.bandwidth[0].1,
-            self.scenario.flows[0].rtt,
-            self.scenario.buffer as f64,
-            self.scenario.loss,
         ]);
+        drawn.copy_from_slice(&self.flow.drawn());
     }
 }

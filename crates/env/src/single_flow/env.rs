@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::{DelayMeaning, SingleFlowConfig};
 use super::path::{Path, Report};
-use crate::environment::{Environment, Outcome};
+use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
 use crate::range::Range;
 
@@ -123,8 +123,8 @@ impl Environment for SingleFlow {
         self.config.history
     }
 
-    fn action_limit(&self) -> f64 {
-        self.config.action_limit
+    fn actions(&self) -> Actions {
+        Actions::Within(self.config.action_limit)
     }
 
     fn info_names(&self) -> &'static [&'static str] {
