@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,21 +39,11 @@ def test_wrong_weights_are_refused() -> None:
             _native.OrcaPolicy([one]).forward(wrong)
 
 
-def module(path: Path) -> ModuleType:
-    """A program as a module."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
 @pytest.fixture(scope="module")
-def trainer() -> ModuleType:
+def trainer(example: Callable[[str], ModuleType]) -> ModuleType:
     """The example that trains a policy."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    return module(ROOT / "examples/train_orca.py")
+    return example("train_orca")
 
 
 # Deep buffers, which CUBIC fills: seconds to learn, and not minutes.
