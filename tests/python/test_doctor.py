@@ -93,7 +93,7 @@ def test_schemes_have_a_column_for_each_backend(
     assert main(["schemes", "--json"]) == 0
     listed = {scheme["name"]: scheme["backends"] for scheme in json.loads(capsys.readouterr().out)}
     assert all(backends["sim"] is None for backends in listed.values())
-    assert listed["vegas"]["kernel"] == "no kernel has it"
+    assert listed["vegas"]["kernel"] == "the kernel backend has none"
     available = {scheme["name"]: scheme["available"] for scheme in _findings()["schemes"]}
     usable = kernel.obstacle(_findings()) is None
     assert (listed["newreno"]["kernel"] is None) == (usable and available["newreno"])

@@ -305,9 +305,9 @@ def test_late_packets_make_a_trial_unfaithful_and_it_is_repeated(astraea: Run) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cc", "vegas"], "--cc vegas: no kernel has vegas"),
+        (["--cc", "vegas"], "--cc vegas: the kernel backend has no vegas"),
         (["--cc", "cubic:hystart=off"], "--cc cubic:hystart=off: the kernel's cubic takes no parameters"),
-        (["--set", "flow.0.cc=vegas"], "short.toml: flow.0.cc: no kernel has vegas"),
+        (["--set", "flow.0.cc=vegas"], "short.toml: flow.0.cc: the kernel backend has no vegas"),
         (["--set", "flow.ack.every=8"], "short.toml: flow.0.ack.every: the kernel cannot acknowledge every 8th"),
         (["--set", "flow.ack.loss=0.1"], "short.toml: flow.0.ack.loss: the kernel loses none"),
         (["--set", "flow.ack.aggregate=5ms"], "short.toml: flow.0.ack.aggregate: the kernel does not bunch"),

@@ -121,7 +121,10 @@ fn kernel_scheme(index: usize, flow: &mut Value) -> Result<Chosen, Refusal> {
     let name = taken.get("name").and_then(Value::as_str).ok_or_else(|| wrong("name: missing, expected a string"))?;
     let known = scheme::find(name).ok_or_else(|| {
         let names: Vec<_> = scheme::SCHEMES.iter().map(|scheme| scheme.name).collect();
-        wrong(&format!("no kernel has {name}; expected one of {}, or the backend sim", names.join(", ")))
+        wrong(&format!(
+            "the kernel backend has no {name}; expected one of {}, or the backend sim or quic",
+            names.join(", ")
+        ))
     })?;
     if taken.get("params").and_then(Value::as_object).is_some_and(|params| !params.is_empty()) {
         return Err(wrong(&format!(
@@ -180,8 +183,8 @@ mod tests {
     fn what_the_kernel_cannot_do_is_one_line() {
         assert_eq!(
             refusal(r#""scheme": {"name": "vegas"}"#),
-            "flows[0].scheme: no kernel has vegas; expected one of cubic, newreno, bbr, astraea, astraea-pure, \
-             astraea-paper, or the backend sim"
+            "flows[0].scheme: the kernel backend has no vegas; expected one of cubic, newreno, bbr, astraea, \
+             astraea-pure, astraea-paper, or the backend sim or quic"
         );
         let missing = refusal(r#""scheme": {"policy": "/nowhere.safetensors"}"#);
         assert!(missing.starts_with("flows[0].scheme: /nowhere.safetensors: "), "{missing}");

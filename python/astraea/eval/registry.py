@@ -42,7 +42,7 @@ def native() -> dict[str, dict[str, Any]]:
 def backends() -> dict[str, dict[str, str | None]]:
     """By scheme and backend: why it does not run there on this machine, or None if it does."""
     found, quic = kernel.availability()
-    unknown = found.get("", "no kernel has it")
+    unknown = found.get("", "the kernel backend has none")
     return {name: {"sim": None, "kernel": found.get(name, unknown), "quic": quic} for name in native()}
 
 
