@@ -203,25 +203,12 @@ impl Successor for C2tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RateSample;
 
     const MSS: u64 = 1000;
     const MS: Nanos = MILLISECOND;
 
     fn ack(now: Nanos, rtt: Nanos) -> Ack {
-        Ack {
-            now,
-            acked: MSS,
-            sent_at: now.saturating_sub(rtt),
-            rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, acked: MSS, sent_at: now.saturating_sub(rtt), rtt: Some(rtt), cwnd_limited: true, ..Ack::default() }
     }
 
     /// In slow start with so many packets; the threshold is far away.

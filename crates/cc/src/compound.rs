@@ -197,25 +197,13 @@ impl Controller for Compound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MILLISECOND, RateSample, SECOND, Signal};
+    use crate::{MILLISECOND, SECOND, Signal};
 
     const MSS: u64 = 1000;
     const BASE: Nanos = 100 * MILLISECOND;
 
     fn ack(now: Nanos, sent_at: Nanos, rtt: Nanos) -> Ack {
-        Ack {
-            now,
-            acked: 0,
-            sent_at,
-            rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, sent_at, rtt: Some(rtt), cwnd_limited: true, ..Ack::default() }
     }
 
     fn loss(now: Nanos, packets: u64) -> Congestion {

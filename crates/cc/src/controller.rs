@@ -3,7 +3,7 @@
 use crate::{Nanos, RateSample, Rtt};
 
 /// What one arriving acknowledgement tells the sender.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// Arrival time.
     pub now: Nanos,

@@ -218,12 +218,8 @@ mod tests {
                     sent_at: self.now - rtt,
                     rtt: Some(rtt),
                     rate: RateSample { app_limited: !used, ..RateSample::default() },
-                    in_flight: 0,
                     cwnd_limited: used,
-                    in_recovery: false,
-                    hole_open: false,
-                    stamped: None,
-                    ce_marked: 0,
+                    ..Ack::default()
                 };
                 self.copa.on_ack(&ack, &Rtt::default());
             }

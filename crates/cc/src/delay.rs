@@ -70,22 +70,9 @@ impl DelayRounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RateSample;
 
     fn ack(now: Nanos, rtt: Nanos) -> Ack {
-        Ack {
-            now,
-            acked: 1000,
-            sent_at: now - rtt,
-            rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: false,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, acked: 1000, sent_at: now - rtt, rtt: Some(rtt), ..Ack::default() }
     }
 
     /// Sent at 0, 10 and 100, of which the last is acknowledged after the round began at 100.

@@ -140,12 +140,8 @@ mod tests {
                 sent_at,
                 rtt,
                 rate,
-                in_flight: 0,
                 cwnd_limited: true,
-                in_recovery: false,
-                hole_open: false,
-                stamped: None,
-                ce_marked: 0,
+                ..Ack::default()
             });
         }
         growth as f64 / MSS as f64
@@ -190,19 +186,7 @@ mod tests {
 
     #[test]
     fn one_acknowledgement_adds_at_most_eight_segments_unless_paced() {
-        let stretched = Ack {
-            now: 2,
-            acked: 20 * MSS,
-            sent_at: 1,
-            rtt: None,
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        };
+        let stretched = Ack { now: 2, acked: 20 * MSS, sent_at: 1, cwnd_limited: true, ..Ack::default() };
         assert_eq!(HyStart::new(MSS as u32, false).on_ack(&stretched), 8 * MSS);
         assert_eq!(HyStart::new(MSS as u32, true).on_ack(&stretched), 20 * MSS);
     }

@@ -67,24 +67,11 @@ impl ClassicHyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RateSample;
 
     const MS: Nanos = MILLISECOND;
 
     fn ack(now: Nanos, sent_at: Nanos, rtt: Nanos) -> Ack {
-        Ack {
-            now,
-            acked: 1000,
-            sent_at,
-            rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, acked: 1000, sent_at, rtt: Some(rtt), cwnd_limited: true, ..Ack::default() }
     }
 
     /// Rounds of acknowledgements `gap` apart with a round-trip time of `rtt`; the packets of a round were sent when the

@@ -243,25 +243,13 @@ impl Successor for Illinois {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MILLISECOND, RateSample, SECOND, Signal};
+    use crate::{MILLISECOND, SECOND, Signal};
 
     const MSS: u64 = 1000;
     const BASE: Nanos = 100 * MILLISECOND;
 
     fn ack(now: Nanos, acked: u64, sent_at: Nanos, rtt: Nanos) -> Ack {
-        Ack {
-            now,
-            acked,
-            sent_at,
-            rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, acked, sent_at, rtt: Some(rtt), cwnd_limited: true, ..Ack::default() }
     }
 
     /// Congestion avoidance with `packets`, on a path whose round trip takes 100 ms, and once took 200.

@@ -197,24 +197,12 @@ impl Controller for NewReno {
 mod tests {
     use super::*;
     use crate::MILLISECOND;
-    use crate::{RateSample, SECOND};
+    use crate::SECOND;
 
     const MSS: u64 = 1000;
 
     fn ack(packets: u64) -> Ack {
-        Ack {
-            now: SECOND,
-            acked: packets * MSS,
-            sent_at: 0,
-            rtt: None,
-            rate: RateSample::default(),
-            in_flight: 0,
-            cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now: SECOND, acked: packets * MSS, cwnd_limited: true, ..Ack::default() }
     }
 
     fn congestion(packets: u64, signal: Signal) -> Congestion {

@@ -157,7 +157,7 @@ impl Successor for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MILLISECOND, RateSample, SECOND, Signal};
+    use crate::{MILLISECOND, SECOND, Signal};
 
     const MSS: u64 = 1000;
     const BASE: Nanos = 100 * MILLISECOND;
@@ -182,13 +182,9 @@ mod tests {
                 acked: MSS,
                 sent_at,
                 rtt: Some(rtt),
-                rate: RateSample::default(),
-                in_flight: 0,
                 cwnd_limited: self.limited,
                 in_recovery: self.in_recovery,
-                hole_open: false,
-                stamped: None,
-                ce_marked: 0,
+                ..Ack::default()
             };
             self.vegas.on_ack(&ack, &Rtt::default());
         }

@@ -181,7 +181,7 @@ impl Successor for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RateSample, SECOND, Signal};
+    use crate::{SECOND, Signal};
 
     const MSS: u64 = 1000;
     const MS: Nanos = MILLISECOND;
@@ -205,16 +205,11 @@ mod tests {
             let ack = Ack {
                 now: now * MS,
                 acked: packets * MSS,
-                sent_at: 0,
                 rtt: Some(rtt * MS),
-                rate: RateSample::default(),
-                in_flight: 0,
                 // The window rests, unless a repair ends.
-                cwnd_limited: false,
                 in_recovery: self.in_recovery,
                 hole_open: true,
-                stamped: None,
-                ce_marked: 0,
+                ..Ack::default()
             };
             self.westwood.on_ack(&ack, &Rtt::default());
         }

@@ -44,25 +44,12 @@ impl WindowUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RateSample;
 
     const MSS: u64 = 1000;
 
     /// A packet sent at `sent_at` is acknowledged at `now` and leaves `in_flight` packets.
     fn ack(now: Nanos, sent_at: Nanos, in_flight: u64, cwnd_limited: bool) -> Ack {
-        Ack {
-            now,
-            acked: MSS,
-            sent_at,
-            rtt: None,
-            rate: RateSample::default(),
-            in_flight: in_flight * MSS,
-            cwnd_limited,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
-        }
+        Ack { now, acked: MSS, sent_at, in_flight: in_flight * MSS, cwnd_limited, ..Ack::default() }
     }
 
     /// After acknowledgements that each find a window of so many packets: whether it may grow, in slow start and after it.

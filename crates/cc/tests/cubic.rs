@@ -1,6 +1,6 @@
 //! CUBIC against hand-worked numbers.
 
-use astraea_cc::{Ack, Congestion, Controller, Cubic, CubicConfig, MSS, Nanos, RateSample, Rtt, SECOND, Signal};
+use astraea_cc::{Ack, Congestion, Controller, Cubic, CubicConfig, MSS, Nanos, Rtt, SECOND, Signal};
 
 const RTT: Nanos = SECOND / 10;
 
@@ -16,13 +16,8 @@ fn ack(now: Nanos, packets: f64) -> Ack {
         acked: (packets * f64::from(MSS)) as u64,
         sent_at: now - RTT,
         rtt: Some(RTT),
-        rate: RateSample::default(),
-        in_flight: 0,
         cwnd_limited: true,
-        in_recovery: false,
-        hole_open: false,
-        stamped: None,
-        ce_marked: 0,
+        ..Ack::default()
     }
 }
 

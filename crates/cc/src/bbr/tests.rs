@@ -39,10 +39,7 @@ impl Path {
             rate: sample,
             in_flight: in_flight * MSS,
             cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
+            ..Ack::default()
         }
     }
 

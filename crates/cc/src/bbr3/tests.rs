@@ -38,11 +38,7 @@ impl Path {
             rtt: Some(RTT),
             rate,
             in_flight: in_flight * MSS,
-            cwnd_limited: false,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
+            ..Ack::default()
         }
     }
 

@@ -124,7 +124,7 @@ impl Controller for Remy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MILLISECOND, RateSample};
+    use crate::MILLISECOND;
 
     const MSS: u32 = 1000;
 
@@ -149,13 +149,8 @@ mod tests {
             acked: u64::from(MSS),
             sent_at: now - rtt,
             rtt: Some(rtt),
-            rate: RateSample::default(),
-            in_flight: 0,
             cwnd_limited: true,
-            in_recovery: false,
-            hole_open: false,
-            stamped: None,
-            ce_marked: 0,
+            ..Ack::default()
         };
         remy.on_ack(&ack, &Rtt::default());
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Ack, Allegro, Bbr, Bbr3, C2tcp, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic,
-    Illinois, Loss, LostPacket, Nanos, NewReno, Remy, Rtt, Vegas, Vivace, Westwood,
+    Illinois, Loss, LostPacket, Nanos, NewReno, Remy, Rtt, Successor, Vegas, Vivace, Westwood,
 };
 
 use super::Manual;
@@ -53,6 +53,33 @@ impl AnyController {
     pub fn as_manual(&mut self) -> Option<&mut Manual> {
         match self {
             Self::Manual(manual) => Some(manual),
+            _ => None,
+        }
+    }
+
+    /// The controller as one that can hand the connection on, if it is.
+    #[inline]
+    pub fn successor(&self) -> Option<&dyn Successor> {
+        match self {
+            Self::Bbr(controller) => Some(controller),
+            Self::Cubic(controller) => Some(controller),
+            Self::Illinois(controller) => Some(controller),
+            Self::C2tcp(controller) => Some(controller),
+            Self::Westwood(controller) => Some(controller),
+            Self::Vegas(controller) => Some(controller),
+            _ => None,
+        }
+    }
+
+    /// The controller as one that can take a connection over, if it is.
+    pub fn successor_mut(&mut self) -> Option<&mut dyn Successor> {
+        match self {
+            Self::Bbr(controller) => Some(controller),
+            Self::Cubic(controller) => Some(controller),
+            Self::Illinois(controller) => Some(controller),
+            Self::C2tcp(controller) => Some(controller),
+            Self::Westwood(controller) => Some(controller),
+            Self::Vegas(controller) => Some(controller),
             _ => None,
         }
     }

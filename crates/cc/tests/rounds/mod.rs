@@ -177,9 +177,7 @@ impl<C: Controller> Rounds<C> {
                 in_flight: packets.min(self.controller.cwnd() / PACKET) * PACKET,
                 cwnd_limited: !half_used,
                 in_recovery: self.in_recovery,
-                hole_open: false,
-                stamped: None,
-                ce_marked: 0,
+                ..Ack::default()
             };
             self.controller.on_ack(&ack, &self.rtt);
             self.controller.on_sent(self.now, PACKET, ack.in_flight);

@@ -1,6 +1,6 @@
 //! What tests of this module feed their subjects with.
 
-use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, RateSample, Signal};
+use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Signal};
 
 use crate::backlog::Signals;
 
@@ -14,19 +14,7 @@ pub(super) fn ms(milliseconds: f64) -> Nanos {
 
 /// An acknowledgement of so many packets at `now`.
 pub(super) fn ack(now: Nanos, packets: u64, rtt: Option<Nanos>) -> Ack {
-    Ack {
-        now,
-        acked: packets * u64::from(MSS),
-        sent_at: 0,
-        rtt,
-        rate: RateSample::default(),
-        in_flight: 0,
-        cwnd_limited: true,
-        in_recovery: false,
-        hole_open: false,
-        stamped: None,
-        ce_marked: 0,
-    }
+    Ack { now, acked: packets * u64::from(MSS), rtt, cwnd_limited: true, ..Ack::default() }
 }
 
 /// A congestion event with 100 packets in flight.

@@ -247,13 +247,8 @@ mod tests {
                 acked: MSS,
                 sent_at: ms(at - rtt),
                 rtt: Some(ms(rtt)),
-                stamped: None,
                 rate: RateSample { app_limited, ..RateSample::default() },
-                in_flight: 0,
-                cwnd_limited: false,
-                in_recovery: false,
-                hole_open: false,
-                ce_marked: 0,
+                ..Ack::default()
             };
             self.sender.on_ack(&ack, &self.rtt);
         }

@@ -330,13 +330,11 @@ mod tests {
                 acked: MSS,
                 sent_at: ms(at - rtt),
                 rtt: Some(ms(rtt)),
-                stamped: None,
                 rate,
                 in_flight: window - MSS,
                 cwnd_limited: true,
                 in_recovery: self.in_recovery,
-                hole_open: false,
-                ce_marked: 0,
+                ..Ack::default()
             };
             self.sender.on_ack(&ack, &self.rtt);
             ack

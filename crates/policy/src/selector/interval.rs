@@ -223,7 +223,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use astraea_cc::RateSample;
 
     fn interval(index: u32) -> Interval {
         Interval {
@@ -290,15 +289,9 @@ mod tests {
             let ack = Ack {
                 now: 100_000_000 + u64::from(index) * 2_000_000,
                 acked: 1448,
-                sent_at: 0,
                 rtt: Some(40_000_000),
-                stamped: None,
-                rate: RateSample::default(),
-                in_flight: 0,
                 cwnd_limited: true,
-                in_recovery: false,
-                hole_open: false,
-                ce_marked: 0,
+                ..Ack::default()
             };
             tally.on_loss(if index == 3 { 2896 } else { 0 });
             ended.extend(tally.on_ack(form, &ack, &rtt, f64::from(index)));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use astraea_cc::{Ack, Congestion, Connection, Controller, HandOver, Loss, LostPacket, Nanos, Rtt, Successor};
+use astraea_cc::{Ack, AnyController, Congestion, Connection, Controller, HandOver, Loss, LostPacket, Nanos, Rtt};
 
-use super::candidate::{CANDIDATES, Candidate};
+use super::candidate::{CANDIDATES, candidate};
 use super::choice::{Caution, Choose, Judge};
 use super::interval::{Form, Interval, Tally};
 use super::policy::SelectorPolicy;
@@ -49,12 +49,12 @@ const PACING: [f64; 2] = [2.0, 1.2];
 /// the decision module takes the path for another one when the average of throughput, round-trip time or smallest round-trip
 /// time has become 1.5 times as large or small as it was at its last decision, or the share lost differs by 2 points, and they
 /// have come to rest; the scheme changes when another one is worth the price alpha more.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Selector<C = Judge> {
     form: Form,
     mss: u32,
     chooser: C,
-    candidate: Candidate,
+    candidate: AnyController,
     current: usize,
     decisions: u64,
     switches: u64,
@@ -82,7 +82,7 @@ impl<C: Choose> Selector<C> {
             form,
             mss,
             chooser,
-            candidate: Candidate::new(FIRST, mss),
+            candidate: candidate(FIRST, mss),
             current: FIRST,
             decisions: 0,
             switches: 0,
@@ -136,19 +136,25 @@ impl<C: Choose> Selector<C> {
         if choice == self.current {
             return;
         }
-        let left = self.candidate.hand_over();
-        self.candidate = Candidate::new(choice, self.mss);
-        self.candidate.take_over(left, &self.connection);
+        let left = self.leaves();
+        self.candidate = candidate(choice, self.mss);
+        self.candidate.successor_mut().expect("a candidate is one").take_over(left, &self.connection);
         self.current = choice;
         self.switches += 1;
         self.paced |= self.candidate.pacing_rate().is_some();
+    }
+
+    /// What the scheme at work would leave to another one.
+    #[inline]
+    fn leaves(&self) -> HandOver {
+        self.candidate.successor().expect("a candidate is one").hand_over()
     }
 
     /// The scheme's pacing rate, or what Linux would pace it at.
     #[inline]
     fn kernels_pacing(&self) -> f64 {
         self.candidate.pacing_rate().unwrap_or_else(|| {
-            let HandOver { cwnd, ssthresh } = self.candidate.hand_over();
+            let HandOver { cwnd, ssthresh } = self.leaves();
             let gain = PACING[usize::from(cwnd >= ssthresh / 2)];
             gain * cwnd.max(self.connection.in_flight) as f64 * 8e9 / self.connection.rtt.smoothed().max(1) as f64
         })
@@ -289,13 +295,10 @@ mod tests {
                     acked: MSS,
                     sent_at: self.now.saturating_sub(40 * MILLISECOND),
                     rtt: Some(40 * MILLISECOND),
-                    stamped: None,
                     rate,
                     in_flight: window - MSS,
                     cwnd_limited: true,
-                    in_recovery: false,
-                    hole_open: false,
-                    ce_marked: 0,
+                    ..Ack::default()
                 };
                 self.selector.on_ack(&ack, &self.rtt);
                 if let Some(due) = self.selector.next_timer() {
@@ -314,7 +317,7 @@ mod tests {
         assert_eq!((flow.selector.current(), flow.selector.cwnd()), (FIRST, 30 * MSS));
         flow.acks(1);
         assert_eq!((flow.selector.current(), flow.selector.cwnd(), flow.selector.switches()), (5, 31 * MSS, 1));
-        assert!(matches!(flow.selector.candidate, Candidate::Vegas(_)));
+        assert!(matches!(flow.selector.candidate, AnyController::Vegas(_)));
         flow.acks(21);
         assert_eq!((flow.selector.switches(), flow.selector.newest().index), (1, 1));
     }
@@ -342,7 +345,7 @@ mod tests {
         let mut flow = Flow::new(Told(vec![2, 5, 0]));
         flow.acks(3 * 21);
         assert_eq!((flow.selector.current(), flow.selector.switches()), (2, 3));
-        assert!(matches!(flow.selector.candidate, Candidate::Illinois(_)));
+        assert!(matches!(flow.selector.candidate, AnyController::Illinois(_)));
         assert!(flow.selector.candidate.pacing_rate().is_none() && flow.selector.pacing_rate().is_some());
     }
 
@@ -369,7 +372,11 @@ mod tests {
         assert!((newest.pacing - 2.0 * 21.0 * MSS as f64 * 8e9 / 40e6).abs() < 1e-3, "{newest:?}");
         // Past half of the threshold, 1.2.
         let from = HandOver { cwnd: 31 * MSS, ssthresh: 60 * MSS };
-        flow.selector.candidate.take_over(from, &Connection { rtt: flow.rtt, ..Connection::default() });
+        flow.selector
+            .candidate
+            .successor_mut()
+            .unwrap()
+            .take_over(from, &Connection { rtt: flow.rtt, ..Connection::default() });
         assert_eq!(flow.selector.kernels_pacing().round(), 7_440_000.0, "31 packets in 40 ms, a fifth more");
     }
 
