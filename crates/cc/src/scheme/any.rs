@@ -47,6 +47,21 @@ pub enum AnyController {
     Custom(Box<dyn Controller + Send + Sync>),
 }
 
+/// The controller inside, where it can take a connection over and hand it on.
+macro_rules! successor {
+    ($any:expr) => {
+        match $any {
+            AnyController::Bbr(controller) => Some(controller),
+            AnyController::Cubic(controller) => Some(controller),
+            AnyController::Illinois(controller) => Some(controller),
+            AnyController::C2tcp(controller) => Some(controller),
+            AnyController::Westwood(controller) => Some(controller),
+            AnyController::Vegas(controller) => Some(controller),
+            _ => None,
+        }
+    };
+}
+
 impl AnyController {
     /// The controller that an agent drives, if this is one.
     #[inline]
@@ -60,28 +75,12 @@ impl AnyController {
     /// The controller as one that can hand the connection on, if it is.
     #[inline]
     pub fn successor(&self) -> Option<&dyn Successor> {
-        match self {
-            Self::Bbr(controller) => Some(controller),
-            Self::Cubic(controller) => Some(controller),
-            Self::Illinois(controller) => Some(controller),
-            Self::C2tcp(controller) => Some(controller),
-            Self::Westwood(controller) => Some(controller),
-            Self::Vegas(controller) => Some(controller),
-            _ => None,
-        }
+        successor!(self)
     }
 
     /// The controller as one that can take a connection over, if it is.
     pub fn successor_mut(&mut self) -> Option<&mut dyn Successor> {
-        match self {
-            Self::Bbr(controller) => Some(controller),
-            Self::Cubic(controller) => Some(controller),
-            Self::Illinois(controller) => Some(controller),
-            Self::C2tcp(controller) => Some(controller),
-            Self::Westwood(controller) => Some(controller),
-            Self::Vegas(controller) => Some(controller),
-            _ => None,
-        }
+        successor!(self)
     }
 }
 
