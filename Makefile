@@ -45,11 +45,16 @@ extra-train: .venv/.stamp-native .venv/.stamp-train ## Set up, and install what 
 
 extra-export: .venv/.stamp-native .venv/.stamp-export ## Set up, and install what `astraea export` needs: ONNX
 
-test: .venv/.stamp-native .venv/.stamp-dev .venv/.stamp-train ## Set up and run every check and every test
-	@tools/system-packages.sh test
+test: ## Set up and run every check and every test
+	@$(MAKE) --no-print-directory --jobs=2 test-tools .venv/.stamp-native # one loads while the other compiles
 	@$(MAKE) --no-print-directory lint
 	cargo test --locked --workspace
 	.venv/bin/pytest -n auto
+
+# What the tests need besides the build. Packages first: those that are missing are said at once.
+test-tools: | .venv/.stamp-python
+	@tools/system-packages.sh test
+	@$(MAKE) --no-print-directory .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny
 
 demo-kernel: build ## As root: iperf3 and three flows under the default policy, CUBIC and BBR of this kernel, over an emulated link
 	@test "$$(id -u)" = 0 || { echo "make demo-kernel needs root: it loads a BPF program and makes network namespaces" >&2; exit 2; }
@@ -130,4 +135,4 @@ $(UV):
 	@rm -rf target/cargo-deny
 	@touch $@
 
-.PHONY: help demo demo-kernel train build extra-train extra-export test lint format bench fast docs clean
+.PHONY: help demo demo-kernel train build extra-train extra-export test test-tools lint format bench fast docs clean

@@ -169,7 +169,7 @@ def main() -> None:
     """Train and save, or score."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", default="mine.orca", help="where to write the policy, NAME.orca")
-    parser.add_argument("--steps", type=whole, default=30_000, help="reports on all links together")
+    parser.add_argument("--steps", type=whole, default=10_000, help="reports on all links together")
     parser.add_argument("--seed", type=whole, default=1)
     parser.add_argument("--score", metavar="FILE", help="train nothing; mean reward of a policy on two sets of links")
     options = parser.parse_args()

@@ -30,6 +30,22 @@ def example() -> Callable[[str], ModuleType]:
 
 
 @pytest.fixture
+def refusal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[object, str, str]]:
+    """Runs a program of `example` in an empty directory, where it must end: exit status, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(program: ModuleType, *arguments: str) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", [f"{program.__name__}.py", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            program.main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
 def astraea(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str, str]]:

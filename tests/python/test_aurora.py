@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -61,12 +59,11 @@ def test_native_policy_is_the_network(trainer: ModuleType) -> None:
     assert np.abs(policy.forward(observations) - expected[:, 0]).max() < 1e-5
 
 
-@pytest.mark.usefixtures("trainer")
-def test_what_cannot_be_written_is_found_before_training(tmp_path: Path) -> None:
-    program = [sys.executable, str(ROOT / "examples/train_aurora.py"), "nowhere/mine.aurora"]
-    run = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+def test_what_cannot_be_written_is_found_before_training(
+    trainer: ModuleType, refusal: Callable[..., tuple[object, str, str]]
+) -> None:
     expected = "train_aurora.py: nowhere/mine.aurora: expected NAME.aurora in a directory that can be written to\n"
-    assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
+    assert refusal(trainer, "nowhere/mine.aurora") == (2, "", expected)
 
 
 def score(trainer: ModuleType, policy: _native.AuroraPolicy) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -146,8 +144,9 @@ def test_trees_are_those_of_the_library(trainer: ModuleType) -> None:
         (["--score", "mine.hacc"], "mine.hacc: cannot be read: No such file or directory"),
     ],
 )
-def test_mistakes_are_one_line(trainer: ModuleType, arguments: list[str], message: str, tmp_path: Path) -> None:
-    program = [sys.executable, str(ROOT / "examples" / f"{trainer.__name__}.py"), *arguments]
-    run = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
-    assert run.stderr.startswith(f"train_selector.py: {message}")
+def test_mistakes_are_one_line(
+    trainer: ModuleType, refusal: Callable[..., tuple[object, str, str]], arguments: list[str], message: str
+) -> None:
+    status, out, err = refusal(trainer, *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"train_selector.py: {message}")
