@@ -1,8 +1,8 @@
 """Do the published behaviours come out? `python bench/published.py [--trials N] [--only NAME,...] [--json FILE]`.
 
 Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, or that of Aurora
-(Jay et al., ICML 2019), Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.) about its own, measured in the
-simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
+(Jay et al., ICML 2019), MOCC (Ma et al., EuroSys 2022), Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.) about
+its own, measured in the simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
 statement holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, as means over trials.
 With `--orca FILE` what is said of Orca is measured with the policy in that file.
 """
@@ -47,7 +47,7 @@ def means(scenario: str, schemes: str, metric: str, trials: int, **settings: Any
     """Mean of a metric at each point of a scenario's sweep, by scheme; `__` in the name of a setting is a dot."""
     changed = tuple((key.replace("__", "."), value) for key, value in settings.items())
     found = points(scenario, schemes, trials, changed)
-    return {cc: [point[cc][metric]["mean"] for point in found] for cc in schemes.split(",")}
+    return {cc: [point[cc][metric]["mean"] for point in found] for cc in registry.split([schemes])}
 
 
 def alone(scenario: str, schemes: str, metric: str, trials: int) -> dict[str, float]:
@@ -389,6 +389,46 @@ def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
     )
 
 
+def mocc(trials: int) -> Iterator[Finding]:
+    """What the abstract of MOCC's paper says of it."""
+    throughput, latency = (f"mocc:throughput={t},latency={d},loss=0.1" for t, d in ((0.8, 0.1), (0.1, 0.8)))
+    others = ("aurora", "bbr", "copa", "cubic", "vegas", "vivace")
+    schemes = ",".join((throughput, latency, *others))
+    used, rtt = (
+        {cc: values[2:] for cc, values in means("aurora-sensitivity", schemes, metric, trials).items()}
+        for metric in ("utilization", "rtt_inflation")
+    )
+    mean_used, mean_rtt = ({cc: statistics.fmean(of[cc]) for cc in of} for of in (used, rtt))
+    heeded = [
+        used[throughput][link] > used[latency][link] and rtt[throughput][link] > rtt[latency][link]
+        for link in range(len(used[latency]))
+    ]
+    yield Finding(
+        "One policy of MOCC's serves different objectives (abstract)",
+        "supports multi-objective",
+        f"weights .8, .1, .1: {100 * mean_used[throughput]:.0f} % and RTT x {mean_rtt[throughput]:.2f}; .1, .8, .1: "
+        f"{100 * mean_used[latency]:.0f} % and x {mean_rtt[latency]:.3f}; as asked on {sum(heeded)} of {len(heeded)} links",
+        sum(heeded) >= 0.9 * len(heeded),
+        "more throughput, and a longer RTT, with the former weights on nine links of ten",
+    )
+    best = max(others, key=mean_used.__getitem__)
+    yield Finding(
+        "… competes with the best in throughput",
+        "competes with or outperforms the best on individual objectives",
+        f"{100 * mean_used[throughput]:.1f} % in the mean of {len(heeded)} links; {best} {100 * mean_used[best]:.1f}",
+        mean_used[throughput] > 0.98 * mean_used[best],
+        "98 % of the best of " + ", ".join(others),
+    )
+    best = min(others, key=mean_rtt.__getitem__)
+    yield Finding(
+        "… and in latency",
+        "likewise",
+        f"RTT x {mean_rtt[latency]:.3f}, {best} {mean_rtt[best]:.3f}",
+        mean_rtt[latency] - 1 < 1.02 * (mean_rtt[best] - 1),
+        "a queue no longer than the shortest of theirs, by 2 %",
+    )
+
+
 def selectors(trials: int) -> Iterator[Finding]:
     """What the abstract of Antelope's paper says of it, and figure 2 of HACC's of both."""
     schemes = "antelope,hacc,bbr,cubic,newreno"
@@ -449,6 +489,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Finding]]] = {
     "cellular": cellular,
     "aurora": aurora,
     "aurora-alone": aurora_alone,
+    "mocc": mocc,
     "orca": orca,
     "selectors": selectors,
 }

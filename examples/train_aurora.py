@@ -35,10 +35,10 @@ LINKS = 64
 
 
 class Links(VecEnv):
-    """Many links of `astraea/SingleFlow-v0` as Stable-Baselines3 wants them. All episodes have the same length."""
+    """Many links of an environment as Stable-Baselines3 wants them. All episodes have the same length."""
 
-    def __init__(self, **settings: Any) -> None:
-        self.links = gymnasium.make_vec("astraea/SingleFlow-v0", num_envs=LINKS, reward_scale=REWARD_SCALE, **settings)
+    def __init__(self, environment: str = "astraea/SingleFlow-v0", **settings: Any) -> None:
+        self.links = gymnasium.make_vec(environment, num_envs=LINKS, **settings)
         super().__init__(LINKS, self.links.single_observation_space, self.links.single_action_space)
         self.actions: np.ndarray | None = None
 
@@ -95,7 +95,7 @@ def train(steps: int, seed: int, **settings: Any) -> PPO:
     torch.set_num_threads(1)
     learner = PPO(
         "MlpPolicy",
-        Links(**settings),
+        Links(reward_scale=REWARD_SCALE, **settings),
         policy_kwargs={"net_arch": [32, 16], "activation_fn": torch.nn.Tanh},
         n_steps=8192 // LINKS,
         batch_size=2048,

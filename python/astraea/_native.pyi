@@ -12,6 +12,7 @@ __all__ = [
     "Batch",
     "Cancel",
     "Environment",
+    "MoccPolicy",
     "OrcaPolicy",
     "ParallelEnvironment",
     "Policy",
@@ -45,7 +46,7 @@ class Cancel:
 def bench(config_json: str, seed: int) -> tuple[float, float, int, int]:
     """Runs a configuration and returns (simulated s, wall s, packets sent, events), without building results."""
 
-def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy | SelectorPolicy] | None = None) -> None:
+def check(config_json: str, policies: Mapping[str, Policy | RemyTable | AuroraPolicy | MoccPolicy | OrcaPolicy | SelectorPolicy] | None = None) -> None:
     """Checks a configuration without running it. ValueError with one line if it cannot be run."""
 
 @final
@@ -167,6 +168,42 @@ class AuroraPolicy(_Rival):
         """Largest magnitude of an action."""
 
 @final
+class MoccPolicy(_Rival):
+    """A policy of MOCC's: from the features of the last monitor intervals, and what is asked for, to a change of the rate.
+
+    `preference` are weights (units, 3) and biases (units,) of the layer that sees how much throughput, latency and losses
+    weigh. Its units, with tanh, join the intervals at the input of `layers`, which are as those of an `AuroraPolicy`, and
+    so are the other arguments. ValueError with one line if they make no policy.
+    """
+
+    def __new__(
+        cls,
+        preference: tuple[ArrayLike, ArrayLike],
+        layers: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        alpha: float = 0.025,
+        action_limit: float = 1.0,
+        interval: float = 0.5,
+        metadata: Mapping[str, str] | None = None,
+    ) -> MoccPolicy: ...
+    @staticmethod
+    def shipped() -> MoccPolicy:
+        """The policy of the scheme `mocc`."""
+    @staticmethod
+    def load(path: str | PathLike[str]) -> MoccPolicy:
+        """Reads a `.mocc` file. ValueError with one line that begins with the path."""
+    @property
+    def action_limit(self) -> float:
+        """Largest magnitude of an action."""
+    def preference(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weights (units, 3) and biases (units,) of the layer for the preference."""
+    def prefer(self, throughput: float, latency: float, loss: float) -> AuroraPolicy:
+        """The policy of Aurora's that this one is while the objectives weigh so much; only the ratios count.
+
+        ValueError unless each is from 0.001 to 1.
+        """
+
+@final
 class OrcaPolicy(_Rival):
     """A policy of Orca's: from the features of the last reports to the power of four that multiplies CUBIC's window.
 
@@ -274,7 +311,7 @@ def simulate(
     seed: int,
     controllers: Mapping[int, Any] | None = None,
     cancel: Cancel | None = None,
-    policies: Mapping[str, Policy | RemyTable | AuroraPolicy | OrcaPolicy | SelectorPolicy] | None = None,
+    policies: Mapping[str, Policy | RemyTable | AuroraPolicy | MoccPolicy | OrcaPolicy | SelectorPolicy] | None = None,
 ) -> dict[str, Any]:
     """Runs a configuration (JSON, see `crates/sim/src/config.rs`) and returns what happened.
 

@@ -105,16 +105,18 @@ def _trees(policy: _native.SelectorPolicy) -> _Graph:
     return graph
 
 
-def _network(policy: _native.Policy | _native.AuroraPolicy | _native.OrcaPolicy) -> _Graph:
+def _network(policy: _native.Policy | _native.AuroraPolicy | _native.MoccPolicy | _native.OrcaPolicy) -> _Graph:
     graph = _Graph(["n"])
     layers = policy.weights()
     value = "states"
+    if isinstance(policy, _native.MoccPolicy):
+        value = _with_preference(graph, policy)
     for index, (weights, bias) in enumerate(layers):
         parts = [graph.constant(f"layer.{index}.weight", weights), graph.constant(f"layer.{index}.bias", bias)]
         value = graph.node("Gemm", [value, *parts], f"sum.{index}", transB=1)
         if index + 1 < len(layers):
             value = graph.activation(policy.activation, value, index, len(bias))
-    if isinstance(policy, _native.AuroraPolicy):
+    if isinstance(policy, _native.AuroraPolicy | _native.MoccPolicy):
         limits = [
             graph.constant(name, np.array(sign * policy.action_limit, np.float32))
             for name, sign in (("least", -1), ("most", 1))
@@ -124,6 +126,17 @@ def _network(policy: _native.Policy | _native.AuroraPolicy | _native.OrcaPolicy)
         value = graph.node("Tanh", [value], "tanh")
     graph.node("Squeeze", [value, graph.constant("axis", np.array([1], dtype=np.int64))], "action")
     return graph
+
+
+def _with_preference(graph: _Graph, policy: _native.MoccPolicy) -> str:
+    """The intervals of the states, and what a layer of its own makes of the preference at their end."""
+    weights, bias = policy.preference()
+    sizes = graph.constant("sizes", np.array([policy.inputs - weights.shape[1], weights.shape[1]], dtype=np.int64))
+    graph.node("Split", ["states", sizes], "intervals", "asked", axis=1)
+    parts = [graph.constant("preference.weight", weights), graph.constant("preference.bias", bias)]
+    summed = graph.node("Gemm", ["asked", *parts], "preference.sum", transB=1)
+    units = graph.node("Tanh", [summed], "preference")
+    return graph.node("Concat", ["intervals", units], "joined", axis=1)
 
 
 def _model(policy: _native.Policy | Rival, graph: _Graph, name: str) -> onnx.ModelProto:

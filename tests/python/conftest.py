@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 @pytest.fixture(scope="session")
 def example() -> Callable[[str], ModuleType]:
     """A program in `examples/` as a module, by its name."""
+
+    # Programs may use each other, as they can where they are run.
+    sys.path.append(str(EXAMPLES))
 
     def load(name: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

@@ -39,6 +39,7 @@ real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here
 
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
+MOCC = Path(__file__).parents[2] / "crates/policy/src/mocc/shipped.mocc"
 AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
 ORCA = Path(__file__).parents[2] / "crates/policy/src/orca/shipped.orca"
 HACC = Path(__file__).parents[2] / "crates/policy/src/selector/shipped.hacc"
@@ -345,6 +346,7 @@ def test_policies_decide_in_the_kernel(astraea: Run) -> None:
     [
         (TABLE, "a rule table"),
         (AURORA, "a policy of Aurora's"),
+        (MOCC, "a policy of MOCC's"),
         (ORCA, "a policy of Orca's"),
         (HACC, "a policy of HACC's"),
     ],

@@ -31,8 +31,8 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_is_shipped_is_built_in() -> None:
     learned = sorted(scheme["name"] for scheme in _native.schemes() if scheme["kind"] == "learned")
-    # Aurora's and Orca's policies are of other kinds, in files of other kinds; so are those of the selectors.
-    assert learned == sorted([*models.names(), "aurora", "orca"])
+    # Policies of other papers are of other kinds, in files of other kinds; so are those of the selectors.
+    assert learned == sorted([*models.names(), "aurora", "mocc", "orca"])
     for name in models.names():
         assert models.load(name).metadata["name"] == name
     for name in {*learned, *models.RIVALS}:
@@ -46,6 +46,7 @@ def test_models(astraea: Run, shipped: Path) -> None:
     entry, *rivals = json.loads(astraea("models", "--json")[1])
     assert [(rival["name"], rival["form"], rival["file"]) for rival in rivals] == [
         ("aurora", "aurora", None),
+        ("mocc", "mocc", None),
         ("orca", "orca", None),
         ("antelope", "antelope", None),
         ("hacc", "hacc", None),

@@ -40,6 +40,7 @@ real = pytest.mark.skipif(_obstacle() is not None, reason=f"no real traffic here
 
 TABLE = Path(__file__).parents[2] / "crates/cc/src/remy/shipped.dna"
 
+MOCC = Path(__file__).parents[2] / "crates/policy/src/mocc/shipped.mocc"
 AURORA = Path(__file__).parents[2] / "crates/policy/src/aurora/shipped.aurora"
 ORCA = Path(__file__).parents[2] / "crates/policy/src/orca/shipped.orca"
 HACC = Path(__file__).parents[2] / "crates/policy/src/selector/shipped.hacc"
@@ -75,9 +76,11 @@ def test_schemes_that_no_kernel_has_give_complete_results(astraea: Run) -> None:
     shutil.copy(models.path("astraea"), "mine.safetensors")
     shutil.copy(TABLE, "table.dna")
     shutil.copy(AURORA, "mine.aurora")
+    shutil.copy(MOCC, "mine.mocc")
     shutil.copy(ORCA, "mine.orca")
     shutil.copy(HACC, "mine.hacc")
-    schemes = ["copa:delta=0.1", "astraea", "mine.safetensors", "table.dna", "mine.aurora", "mine.orca", "mine.hacc"]
+    files = ["mine.safetensors", "table.dna", "mine.aurora", "mine.mocc:latency=0.8,loss=0.5", "mine.orca", "mine.hacc"]
+    schemes = ["copa:delta=0.1", "astraea", *files]
     status, _, err = astraea("run", "short.toml", "--backend", "quic", "--cc", ",".join(schemes), "-q")
     assert status == 0, err
     found = _results()

@@ -16,6 +16,7 @@ CRATES = Path(__file__).parents[2] / "crates"
 SHIPPED = {
     "remy": CRATES / "cc/src/remy/shipped.dna",
     "aurora": CRATES / "policy/src/aurora/shipped.aurora",
+    "mocc": CRATES / "policy/src/mocc/shipped.mocc",
     "orca": CRATES / "policy/src/orca/shipped.orca",
     "antelope": CRATES / "policy/src/selector/shipped.antelope",
     "hacc": CRATES / "policy/src/selector/shipped.hacc",
@@ -44,6 +45,13 @@ def test_a_file_is_a_scheme(astraea: Run, name: str) -> None:
         (None, "mine.aurora", "mine.aurora: cannot be read: No such file or directory"),
         (b"hello", "mine.aurora", "mine.aurora: not a safetensors file"),
         (SHIPPED["aurora"].read_bytes()[:-1], "mine.aurora", "mine.aurora: truncated or overwritten"),
+        (None, "mine.mocc", "mine.mocc: cannot be read: No such file or directory"),
+        (b"hello", "mine.mocc:loss=1", "mine.mocc: not a safetensors file"),
+        (SHIPPED["aurora"].read_bytes(), "mine.mocc", 'mine.mocc: no "preference_units" in its metadata'),
+        (b"x", "mine.mocc:los=1", 'mine.mocc: unknown parameter "los", did you mean "loss"?'),
+        (b"x", "mine.mocc:loss=0", "mine.mocc: loss: is 0; expected 0.001 to 1"),
+        (b"x", "mine.mocc:latency", 'mine.mocc: cannot read "latency"; expected parameter=value'),
+        (b"x", "mine.moccy", 'mine.mocc: a policy of MOCC\'s takes no parameters, not "y"'),
         (None, "mine.orca", "mine.orca: cannot be read: No such file or directory"),
         (b"hello", "mine.orca", "mine.orca: not a safetensors file"),
         (SHIPPED["aurora"].read_bytes(), "mine.orca", 'mine.orca: form is "aurora", expected orca'),
@@ -64,7 +72,7 @@ def test_a_mistake_is_one_line(astraea: Run, content: bytes | None, text: str, m
     assert err.startswith(f"astraea: {message}")
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora", ".orca", ".antelope", ".hacc"])
+@pytest.mark.parametrize("suffix", [".safetensors", ".dna", ".aurora", ".mocc", ".orca", ".antelope", ".hacc"])
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_what_is_no_file_is_not_opened(astraea: Run, suffix: str, make: Callable[[str], None]) -> None:
     make(f"mine{suffix}")

@@ -414,8 +414,16 @@ impl Scheme {
     /// # Errors
     /// As [`check`](Self::check).
     pub fn controller(&'static self, params: &[(String, f64)], mss: u32) -> Result<AnyController, SchemeError> {
+        Ok((self.build)(&self.values(params)?, mss))
+    }
+
+    /// These values of its parameters, and the defaults of the others.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn values<'a>(&'static self, params: &'a [(String, f64)]) -> Result<Values<'a>, SchemeError> {
         self.check(params)?;
-        Ok((self.build)(&Values::new(self, params), mss))
+        Ok(Values::new(self, params))
     }
 }
 

@@ -49,9 +49,14 @@ pub trait Environment: Send + Sync {
     /// How many times the [`features`](Environment::features) follow each other in an observation.
     fn observation_repeats(&self) -> usize;
 
+    /// Numbers that an observation ends with, once.
+    fn features_at_the_end(&self) -> &'static [Feature] {
+        &[]
+    }
+
     /// Length of an observation.
     fn observation_len(&self) -> usize {
-        self.features().len() * self.observation_repeats()
+        self.features().len() * self.observation_repeats() + self.features_at_the_end().len()
     }
 
     /// What an action may be.
@@ -85,6 +90,10 @@ impl<E: Environment + ?Sized> Environment for Box<E> {
 
     fn observation_repeats(&self) -> usize {
         (**self).observation_repeats()
+    }
+
+    fn features_at_the_end(&self) -> &'static [Feature] {
+        (**self).features_at_the_end()
     }
 
     fn actions(&self) -> Actions {

@@ -1,6 +1,6 @@
 //! Environments for training congestion controllers.
 //!
-//! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (Aurora's set-up);
+//! * [`SingleFlow`]: one flow on one link, a rate action once a monitor interval (the set-ups of Aurora and MOCC);
 //! * [`OrcaFlow`]: one flow of CUBIC's, whose window is multiplied once a period (Orca's set-up);
 //! * [`SelectorFlow`]: one flow, whose scheme is chosen anew with each interval (the set-up of Antelope and HACC);
 //! * [`MultiFlow`]: flows that share a bottleneck, come and go, and each ask for an action when their monitoring period

@@ -33,7 +33,7 @@ const fn row(name: &'static str, alone: f64, jain: f64, newcomer: f64, window: f
 
 /// Schemes of the kind "constant" control nothing. Vegas and a `RemyCC` promise no equal shares, Allegro only in the
 /// long run.
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     row("newreno", 0.99, 0.9, 0.2, 5.0),
     row("cubic", 0.99, 0.9, 0.2, 5.0),
     row("copa", 0.95, 0.9, 0.2, 5.0),
@@ -50,6 +50,7 @@ const ROWS: [Row; 22] = [
     row("remy", 0.5, 0.0, 0.1, 10.0),
     // It was trained alone and leaves others what it happens to leave.
     row("aurora", 0.9, 0.0, 0.0, 25.0),
+    row("mocc", 0.9, 0.0, 0.0, 25.0),
     // So was this one, on top of CUBIC; its start-up fills any buffer, and goes on for a round trip after that.
     row("orca", 0.95, 0.0, 0.0, 50.0),
     // They are what they choose: CUBIC first.

@@ -7,8 +7,8 @@
 //! * [`Agent`]: one flow's measurements, start-up, rules and window, to be answered once a monitoring period;
 //! * [`fixed`]: a network in integers;
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
-//! * [`aurora`]: a policy of another kind, that sets a rate; [`orca`]: another one, that multiplies CUBIC's window;
-//!   [`selector`]: others, that choose which classic scheme is at work;
+//! * [`aurora`]: a policy of another kind, that sets a rate; [`mocc`]: one of that kind that is told what to go for;
+//!   [`orca`]: another one, that multiplies CUBIC's window; [`selector`]: others, that choose which classic scheme is at work;
 //! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
 
 pub mod action;
@@ -19,6 +19,7 @@ mod fast;
 mod file;
 pub mod fixed;
 mod form;
+pub mod mocc;
 pub mod network;
 pub mod orca;
 mod pilot;

@@ -168,8 +168,14 @@ pub(crate) fn shape(layers: &[Layer]) -> String {
     format!("{}{}", layers[0].inputs, outputs.collect::<String>())
 }
 
-/// Whether layers fit together and end in one finite number.
+/// Whether layers fit together, all numbers are finite, and there is one at the end.
 pub(crate) fn check(layers: &[Layer]) -> Result<(), NetworkError> {
+    let outputs = check_chain(layers)?;
+    if outputs == 1 { Ok(()) } else { Err(NetworkError::Output(outputs)) }
+}
+
+/// Whether layers fit together and all numbers are finite: how many there are at the end.
+pub(crate) fn check_chain(layers: &[Layer]) -> Result<usize, NetworkError> {
     if !(1..=MAX_LAYERS).contains(&layers.len()) {
         return Err(NetworkError::Layers(layers.len()));
     }
@@ -194,7 +200,7 @@ pub(crate) fn check(layers: &[Layer]) -> Result<(), NetworkError> {
         }
         expected = outputs;
     }
-    if expected == 1 { Ok(()) } else { Err(NetworkError::Output(expected)) }
+    Ok(expected)
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, SCHEMES, Scheme, SchemeError};
 
-use crate::{Pilot, Policy, aurora, fast, orca, selector};
+use crate::{Pilot, Policy, aurora, fast, mocc, orca, selector};
 
 /// All schemes.
 pub fn all() -> impl Iterator<Item = &'static Scheme> {
-    let rivals = [&aurora::SCHEME, &orca::SCHEME].into_iter().chain(&selector::SCHEMES);
+    let rivals = [&aurora::SCHEME, &mocc::SCHEME, &orca::SCHEME].into_iter().chain(&selector::SCHEMES);
     SCHEMES.iter().chain(rivals).chain(&fast::SCHEMES).chain(crate::shipped::schemes())
 }
 

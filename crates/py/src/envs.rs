@@ -38,13 +38,14 @@ fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
     made.map_err(value_error)
 }
 
-/// Lower and upper bounds of features that repeat.
+/// Lower and upper bounds of the numbers of an observation.
 type Bounds<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>);
 
-fn bounds<'py>(py: Python<'py>, features: &[Feature], repeats: usize) -> Bounds<'py> {
+/// Those of features that repeat, and of others at the end.
+fn bounds<'py>(py: Python<'py>, features: &[Feature], repeats: usize, at_the_end: &[Feature]) -> Bounds<'py> {
     let ends = |end: fn(&Feature) -> f32| {
         let once: Vec<f32> = features.iter().map(end).collect();
-        PyArray1::from_vec(py, once.repeat(repeats))
+        PyArray1::from_vec(py, [once.repeat(repeats), at_the_end.iter().map(end).collect()].concat())
     };
     (ends(|f| f.bounds().0), ends(|f| f.bounds().1))
 }
@@ -91,7 +92,7 @@ impl Environment {
 
     #[getter]
     fn observation_bounds<'py>(&self, py: Python<'py>) -> Bounds<'py> {
-        bounds(py, self.env.features(), self.env.observation_repeats())
+        bounds(py, self.env.features(), self.env.observation_repeats(), self.env.features_at_the_end())
     }
 
     #[getter]
@@ -221,12 +222,12 @@ impl ParallelEnvironment {
 
     #[getter]
     fn observation_bounds<'py>(&self, py: Python<'py>) -> Bounds<'py> {
-        bounds(py, &state::FEATURES, state::PERIODS)
+        bounds(py, &state::FEATURES, state::PERIODS, &[])
     }
 
     #[getter]
     fn state_bounds<'py>(&self, py: Python<'py>) -> Bounds<'py> {
-        bounds(py, &GLOBAL_FEATURES, 1)
+        bounds(py, &GLOBAL_FEATURES, 1, &[])
     }
 
     fn reset(&mut self, py: Python<'_>, seed: Option<u64>) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
 use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
+use astraea_policy::mocc::{MoccConfig, MoccPolicy};
 use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
 use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
 use astraea_policy::{Policy, schemes};
@@ -32,6 +33,8 @@ pub(crate) enum Content {
     Table(Arc<RemyTable>),
     /// A policy of Aurora's.
     Aurora(Arc<AuroraPolicy>),
+    /// A policy of MOCC's, which takes the parameters of its scheme.
+    Mocc(Arc<MoccPolicy>),
     /// A policy of Orca's.
     Orca(Arc<OrcaPolicy>),
     /// A policy of a selector's.
@@ -85,6 +88,10 @@ impl Job {
         let Scheme { name, params } = &self.schemes[flow];
         let mss = self.config.flows[flow].mss;
         match self.policies.get(name) {
+            Some(Content::Mocc(policy)) => {
+                let config = MoccConfig::of(params).map_err(value_error)?;
+                Ok(AnyController::Custom(Box::new(config.sender(policy, mss))))
+            }
             Some(_) if !params.is_empty() => Err(value_error(format!("file {name:?} takes no parameters"))),
             Some(Content::Policy(policy)) => self.learned(flow, policy),
             Some(Content::Table(table)) => Ok(AnyController::Remy(Remy::new(table.clone(), mss))),

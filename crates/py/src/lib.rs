@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::policy::Policy;
     #[pymodule_export]
-    use super::rivals::{AuroraPolicy, OrcaPolicy};
+    use super::rivals::{AuroraPolicy, MoccPolicy, OrcaPolicy};
     #[pymodule_export]
     use super::rollout::{Batch, Rollout};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Policies of other papers: Aurora's and Orca's.
+//! Policies of other papers: Aurora's, MOCC's and Orca's.
 
 // Python hands over arguments by value, and `self` whether or not it is needed.
 #![allow(clippy::needless_pass_by_value, clippy::unused_self)]
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use astraea_policy::aurora::AuroraTerms;
+use astraea_policy::mocc::{Preference, WEIGHT};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,6 +123,48 @@ class! {
             let terms = AuroraTerms { alpha, limit: action_limit, interval, notes: metadata.unwrap_or_default() };
             let made = astraea_policy::aurora::AuroraPolicy::new(policy::layers(&layers)?, terms);
             made.map(Self::made).map_err(value_error)
+        }
+
+        /// Largest magnitude of an action.
+        #[getter]
+        fn action_limit(&self) -> f64 {
+            self.inner.terms().limit
+        }
+    }
+}
+
+class! {
+    /// A policy of MOCC's: as Aurora's, and what is asked for joins the features.
+    MoccPolicy in mocc {
+        /// A policy of these weights.
+        #[new]
+        #[pyo3(signature = (preference, layers, *, alpha=0.025, action_limit=1.0, interval=0.5, metadata=None))]
+        fn new(
+            preference: (Bound<'_, PyAny>, Bound<'_, PyAny>),
+            layers: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+            alpha: f64,
+            action_limit: f64,
+            interval: f64,
+            metadata: Option<BTreeMap<String, String>>,
+        ) -> PyResult<Self> {
+            let terms = AuroraTerms { alpha, limit: action_limit, interval, notes: metadata.unwrap_or_default() };
+            let preference = policy::layers(&[preference])?.remove(0);
+            let made = astraea_policy::mocc::MoccPolicy::new(preference, policy::layers(&layers)?, terms);
+            made.map(Self::made).map_err(value_error)
+        }
+
+        /// Weights and biases of the layer for the preference.
+        fn preference<'py>(&self, py: Python<'py>) -> PyResult<policy::Arrays<'py>> {
+            Ok(policy::weights(py, std::slice::from_ref(self.inner.preference()))?.remove(0))
+        }
+
+        /// The policy of Aurora's that this one is for as long as a preference holds.
+        fn prefer(&self, throughput: f64, latency: f64, loss: f64) -> PyResult<AuroraPolicy> {
+            let weights = [throughput, latency, loss];
+            let preference = Preference::new(weights).ok_or_else(|| {
+                value_error(format!("weights: are {weights:?}, expected {} to {}", WEIGHT.start(), WEIGHT.end()))
+            })?;
+            Ok(AuroraPolicy::made(self.inner.prefer(preference)))
         }
 
         /// Largest magnitude of an action.

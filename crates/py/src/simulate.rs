@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use crate::job::{Content, Job, Policies, value_error};
 use crate::policy::Policy;
 use crate::results::results;
-use crate::rivals::{AuroraPolicy, OrcaPolicy};
+use crate::rivals::{AuroraPolicy, MoccPolicy, OrcaPolicy};
 use crate::selector::SelectorPolicy;
 use crate::table::RemyTable;
 
@@ -28,6 +28,7 @@ pub(crate) enum File<'py> {
     Policy(Bound<'py, Policy>),
     Table(Bound<'py, RemyTable>),
     Aurora(Bound<'py, AuroraPolicy>),
+    Mocc(Bound<'py, MoccPolicy>),
     Orca(Bound<'py, OrcaPolicy>),
     Selector(Bound<'py, SelectorPolicy>),
 }
@@ -38,6 +39,7 @@ impl File<'_> {
             Self::Policy(policy) => Content::Policy(policy.get().inner().clone()),
             Self::Table(table) => Content::Table(table.get().inner().clone()),
             Self::Aurora(policy) => Content::Aurora(policy.get().inner().clone()),
+            Self::Mocc(policy) => Content::Mocc(policy.get().inner().clone()),
             Self::Orca(policy) => Content::Orca(policy.get().inner().clone()),
             Self::Selector(policy) => Content::Selector(policy.get().inner().clone()),
         }

@@ -18,7 +18,7 @@ def export(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A shipped policy, or a file: .safetensors, .aurora, .orca, .antelope, .hacc.",
+            help="A shipped policy, or a file: .safetensors, .aurora, .mocc, .orca, .antelope, .hacc.",
             autocompletion=lambda: [*models.names(), *models.RIVALS],
         ),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -45,6 +45,10 @@ class SingleFlowSettings(TypedDict, total=False):
     """Penalty for each second of mean round-trip time. Default 1000."""
     loss_weight: float
     """Penalty for losing everything. Default 2000."""
+    preferences: Sequence[tuple[float, float, float]]
+    """How much throughput, latency and losses weigh, each from 0.001 to 1; only the ratios count. An episode has one of
+    these, which the observation ends with, and MOCC's reward. Default none: Aurora's reward, of the three weights
+    above; in `astraea/MultiObjective-v0` the 36 of whole tenths."""
     reward_scale: float
     """Factor of the whole reward. Default 1."""
 

@@ -78,7 +78,8 @@ class Kernel:
         flows = [dict(flow) for flow in trial.config["flows"]]
         for flow, plan in zip(flows, trial.flows, strict=True):
             if plan.scheme.policy is not None:
-                flow["scheme"] = {_kind(plan.scheme.policy): str(Path(plan.scheme.name).resolve())}
+                file = {_kind(plan.scheme.policy): str(Path(plan.scheme.name).resolve())}
+                flow["scheme"] = file | ({"params": dict(plan.scheme.params)} if plan.scheme.params else {})
         return {**trial.config, "flows": flows}
 
     def run(self, trial: Resolved) -> dict[str, Any]:

@@ -29,6 +29,9 @@ FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
+WITH_PARAMETERS = {".mocc": "mocc"}
+"""Files that take the parameters of a built-in scheme."""
+
 PYTHON_SLOT = "constant-window"
 """The native scheme whose place a controller written in Python takes."""
 
@@ -68,8 +71,9 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
     """The scheme of a text.
 
     That is "name", "name:param=value,param=value", "policy.safetensors", "table.dna", "policy.aurora",
-    "policy.orca", "policy.antelope", "policy.hacc" or "file.py:ClassName". Files are looked for in `directory`. Raises
-    `UserError` for what does not exist, with the nearest name.
+    "policy.orca", "policy.antelope", "policy.hacc", "policy.mocc" with the parameters of the scheme `mocc`, or
+    "file.py:ClassName". Files are looked for in `directory`. Raises `UserError` for what does not exist, with the
+    nearest name.
     """
     for suffix in FILES:
         if suffix in text:
@@ -81,32 +85,37 @@ def scheme(text: str, directory: Path = Path()) -> SchemeSpec:
         raise UserError(
             f'unknown scheme "{name}"{nearest(name, native())} '
             "(`astraea schemes` lists them; a policy is file.safetensors, one of Aurora's file.aurora, of "
-            "Orca's file.orca, of selectors file.antelope or file.hacc, a RemyCC's rules are file.dna, a controller in "
-            "Python is file.py:ClassName)"
+            "Orca's file.orca, of MOCC's file.mocc, of selectors file.antelope or file.hacc, a RemyCC's rules are "
+            "file.dna, a controller in Python is file.py:ClassName)"
         )
+    return SchemeSpec(text, name, _params(name, settings, f"scheme {name}"))
+
+
+def _params(name: str, settings: str, where: str) -> dict[str, float]:
+    """The parameters of a built-in scheme in SI units, from "param=value,param=value"; errors begin with `where`."""
     known = {param["name"]: param for param in native()[name]["params"]}
     params: dict[str, float] = {}
-    for key, value in _settings(name, settings):
+    for key, value in _settings(where, settings):
         if key not in known:
             has = f"; it has {', '.join(known)}" if known else "; it has none"
-            raise UserError(f'scheme {name}: unknown parameter "{key}"{nearest(key, known) or has}')
+            raise UserError(f'{where}: unknown parameter "{key}"{nearest(key, known) or has}')
         try:
             params[key] = _number(value, known[key]["unit"])
         except ValueError as error:
-            raise UserError(f"scheme {name}: {key}: {error}") from None
+            raise UserError(f"{where}: {key}: {error}") from None
         if not known[key]["min"] <= params[key] <= known[key]["max"]:
-            raise UserError(f"scheme {name}: {key}: is {value}; expected {_range(known[key])}")
-    return SchemeSpec(text, name, params)
+            raise UserError(f"{where}: {key}: is {value}; expected {_range(known[key])}")
+    return params
 
 
-def _settings(name: str, text: str) -> list[tuple[str, str]]:
+def _settings(where: str, text: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for part in filter(None, text.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
-            raise UserError(f'scheme {name}: cannot read "{part}"; expected parameter=value')
+            raise UserError(f'{where}: cannot read "{part}"; expected parameter=value')
         if key in dict(pairs):
-            raise UserError(f'scheme {name}: parameter "{key}" is given twice')
+            raise UserError(f'{where}: parameter "{key}" is given twice')
         pairs.append((key, value))
     return pairs
 
@@ -142,11 +151,14 @@ def _file(text: str, suffix: str, directory: Path) -> SchemeSpec:
     file, _, rest = text.partition(suffix)
     path = directory / f"{file}{suffix}"
     what, load = FILES[suffix]
-    if rest:
+    params: dict[str, float] = {}
+    if suffix in WITH_PARAMETERS and rest.startswith(":"):
+        params = _params(WITH_PARAMETERS[suffix], rest[1:], str(path))
+    elif rest:
         raise UserError(f'{path}: {what} takes no parameters, not "{rest}"')
     models.require_file(path, what)
     try:
-        return SchemeSpec(text, str(path), {}, policy=load(path))
+        return SchemeSpec(text, str(path), params, policy=load(path))
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -167,7 +179,7 @@ def _python(text: str, directory: Path) -> SchemeSpec:
     if not callable(getattr(controller, "decide", None)):
         raise UserError(f"{path}: class {name} has no method decide(self, stats)")
     params = {}
-    for key, value in _settings(name, settings):
+    for key, value in _settings(f"scheme {name}", settings):
         try:
             params[key] = _number(value, "")
         except ValueError as error:

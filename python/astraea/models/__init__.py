@@ -20,7 +20,7 @@ SUFFIX = ".safetensors"
 """How the name of a policy file ends."""
 
 
-Rival = _native.AuroraPolicy | _native.OrcaPolicy | _native.SelectorPolicy
+Rival = _native.AuroraPolicy | _native.MoccPolicy | _native.OrcaPolicy | _native.SelectorPolicy
 """A policy of another paper's form."""
 
 
@@ -38,6 +38,7 @@ class Paper:
 
 RIVALS = {
     "aurora": Paper("a policy of Aurora's", _native.AuroraPolicy.shipped, _native.AuroraPolicy.load),
+    "mocc": Paper("a policy of MOCC's", _native.MoccPolicy.shipped, _native.MoccPolicy.load),
     "orca": Paper("a policy of Orca's", _native.OrcaPolicy.shipped, _native.OrcaPolicy.load),
     **{
         name: Paper(
@@ -54,6 +55,8 @@ def rival(policy: object) -> str | None:
     match policy:
         case _native.AuroraPolicy():
             return "aurora"
+        case _native.MoccPolicy():
+            return "mocc"
         case _native.OrcaPolicy():
             return "orca"
         case _native.SelectorPolicy():

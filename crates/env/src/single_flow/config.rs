@@ -1,5 +1,6 @@
 //! Settings of the single-flow environment.
 
+use astraea_policy::mocc::{Preference, WEIGHT};
 use serde::Deserialize;
 
 use crate::error::{EnvError, parse};
@@ -51,6 +52,9 @@ pub struct SingleFlowConfig {
     pub latency_weight: f64,
     /// Penalty for losing everything.
     pub loss_weight: f64,
+    /// What may be asked of the flow, as weights of throughput, latency and losses: an episode has one of these, which the
+    /// observation ends with, and MOCC's reward. Without any it is Aurora's, of the three weights above.
+    pub preferences: Vec<[f64; 3]>,
     /// Factor of the whole reward.
     pub reward_scale: f64,
 }
@@ -73,6 +77,7 @@ impl Default for SingleFlowConfig {
             throughput_weight: 10.0,
             latency_weight: 1000.0,
             loss_weight: 2000.0,
+            preferences: Vec::new(),
             reward_scale: 1.0,
         }
     }
@@ -87,6 +92,20 @@ impl SingleFlowConfig {
         let config: Self = parse(json, &[])?;
         config.validate()?;
         Ok(config)
+    }
+
+    /// What may be asked of the flow.
+    ///
+    /// # Errors
+    /// If a weight is out of range.
+    pub(super) fn asked(&self) -> Result<Vec<Preference>, EnvError> {
+        let preference = |weights: &[f64; 3]| {
+            Preference::new(*weights).ok_or_else(|| {
+                let problem = format!("is {weights:?}, expected three weights, {} to {}", WEIGHT.start(), WEIGHT.end());
+                EnvError::new("preferences", problem)
+            })
+        };
+        self.preferences.iter().map(preference).collect()
     }
 
     /// Checks the ranges.
@@ -113,7 +132,7 @@ impl SingleFlowConfig {
         ] {
             EnvError::unless_within(name, weight, -1e9, 1e9)?;
         }
-        Ok(())
+        self.asked().map(drop)
     }
 }
 
@@ -131,6 +150,11 @@ mod tests {
         );
         assert!(error(r#"{"queue": "big"}"#).starts_with("queue: invalid type: string \"big\""));
         assert_eq!(error(r#"{"alpha": 0}"#), "alpha: is 0, expected 0.000001 to 10");
+        assert_eq!(
+            error(r#"{"preferences": [[0.8, 0.1, 0.1], [0.5, 0.5, 0]]}"#),
+            "preferences: is [0.5, 0.5, 0.0], expected three weights, 0.001 to 1"
+        );
+        assert!(error(r#"{"preferences": [0.8, 0.1, 0.1]}"#).starts_with("preferences: invalid type"));
         assert!(error(r#"{"steps": -1}"#).starts_with("steps: invalid value"));
         assert!(error("[]").starts_with("settings: expected a JSON object"));
     }

@@ -2,8 +2,9 @@
 
 use astraea_cc::Nanos;
 use astraea_policy::aurora::{FEATURES, History};
+use astraea_policy::mocc::{self, Preference};
 use astraea_policy::{Feature, action};
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::config::{DelayMeaning, SingleFlowConfig};
@@ -32,8 +33,13 @@ pub struct LinkDraw {
 ///
 /// An action `a` changes the sending rate to `rate * (1 + alpha a)`, or `rate / (1 - alpha a)` if it is negative. The
 /// rate then holds for one monitor interval, after which the next decision is due.
+///
+/// With [`preferences`](SingleFlowConfig::preferences) it is MOCC's environment: each episode has one of them.
 pub struct SingleFlow {
     config: SingleFlowConfig,
+    asked: Vec<Preference>,
+    /// Of the present episode.
+    preference: Option<Preference>,
     rng: Xoshiro256PlusPlus,
     link: LinkDraw,
     path: Path,
@@ -53,6 +59,8 @@ impl SingleFlow {
         config.validate()?;
         Ok(Self {
             history: History::new(config.history),
+            asked: config.asked()?,
+            preference: None,
             config,
             rng: Xoshiro256PlusPlus::seed_from_u64(0),
             link: LinkDraw::default(),
@@ -100,13 +108,36 @@ impl SingleFlow {
         }
     }
 
-    /// Reward of the last interval (Aurora §3.1): throughput in packets/s, latency in s, loss as a share.
+    /// Reward of the last interval: Aurora's (§3.1), of throughput in packets/s, latency in s and loss as a share, or that
+    /// of the episode's preference.
     pub fn reward(&self) -> f64 {
         let config = &self.config;
         config.reward_scale
-            * (config.throughput_weight * self.last.throughput()
-                - config.latency_weight * self.history.latency()
-                - config.loss_weight * self.last.loss())
+            * match self.preference {
+                Some(preference) => preference.reward(self.reached()),
+                None => {
+                    config.throughput_weight * self.last.throughput()
+                        - config.latency_weight * self.history.latency()
+                        - config.loss_weight * self.last.loss()
+                }
+            }
+    }
+
+    /// To what extent MOCC's three objectives were reached in the last interval: throughput over capacity, round-trip time
+    /// of an idle link over the mean one, share of packets not lost.
+    fn reached(&self) -> [f64; 3] {
+        let LinkDraw { bandwidth, base_rtt, .. } = self.link;
+        let (idle, latency) = (base_rtt + 1.0 / bandwidth, self.history.latency());
+        let unqueued = if latency > 0.0 { idle / latency } else { 1.0 };
+        [self.last.throughput() / bandwidth, unqueued, 1.0 - self.last.loss()]
+    }
+
+    fn observe(&self, observation: &mut [f32]) {
+        let (intervals, end) = observation.split_at_mut(self.history.values().len());
+        intervals.copy_from_slice(self.history.values());
+        if let Some(preference) = self.preference {
+            end.copy_from_slice(&preference.values());
+        }
     }
 }
 
@@ -123,6 +154,10 @@ impl Environment for SingleFlow {
         self.config.history
     }
 
+    fn features_at_the_end(&self) -> &'static [Feature] {
+        if self.asked.is_empty() { &[] } else { &mocc::FEATURES }
+    }
+
     fn actions(&self) -> Actions {
         Actions::Within(self.config.action_limit)
     }
@@ -137,6 +172,9 @@ impl Environment for SingleFlow {
         }
         let link = self.draw_link();
         self.link = link;
+        if !self.asked.is_empty() {
+            self.preference = Some(self.asked[self.rng.random_range(0..self.asked.len())]);
+        }
         let start = self.config.start.uniform(&mut self.rng) * link.bandwidth;
         self.set_rate(start);
         self.path.reset(link.bandwidth, link.base_rtt, link.queue, link.loss, &mut self.rng);
@@ -146,7 +184,7 @@ impl Environment for SingleFlow {
         self.interval = seconds(WARM_UP * link.base_rtt);
         self.path.run(self.rate, self.interval, &mut self.rng);
         self.run();
-        observation.copy_from_slice(self.history.values());
+        self.observe(observation);
     }
 
     fn step(&mut self, action: f64, observation: &mut [f32]) -> Outcome {
@@ -154,7 +192,7 @@ impl Environment for SingleFlow {
         self.set_rate(action::scaled(self.rate, action.clamp(-limit, limit), self.config.alpha));
         self.run();
         self.steps += 1;
-        observation.copy_from_slice(self.history.values());
+        self.observe(observation);
         Outcome { reward: self.reward(), terminated: false, truncated: self.steps >= self.config.steps }
     }
 

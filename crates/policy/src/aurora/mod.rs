@@ -11,6 +11,7 @@ use astraea_cc::{AnyController, Parameter, Scheme, Values};
 
 pub use history::{FEATURES, History};
 pub use interval::Interval;
+pub(crate) use policy::ACTIVATION;
 pub use policy::{AuroraPolicy, AuroraTerms, Scratch};
 pub use sender::{Aurora, AuroraConfig};
 
@@ -48,7 +49,8 @@ pub(crate) static SCHEME: Scheme = Scheme {
     build,
 };
 
-const fn rate(name: &'static str, default: f64, doc: &'static str) -> Parameter {
+/// A parameter that is a rate.
+pub(crate) const fn rate(name: &'static str, default: f64, doc: &'static str) -> Parameter {
     Parameter { name, default, min: 1e3, max: 1e12, unit: "bit/s", doc }
 }
 

@@ -13,7 +13,7 @@ use crate::{Layer, PolicyError, network, state};
 const FORM: &str = "aurora";
 
 /// What the hidden units do (Aurora §3.1).
-const ACTIVATION: &str = "tanh";
+pub(crate) const ACTIVATION: &str = "tanh";
 
 /// Metadata that decides how a network is run.
 const KEYS: [&str; 8] =
@@ -34,6 +34,44 @@ pub struct AuroraTerms {
     pub interval: f64,
     /// Where the policy comes from and what it is good for, by name.
     pub notes: BTreeMap<String, String>,
+}
+
+impl AuroraTerms {
+    /// Fails if something is out of range, or if a note is called like one of the `keys`.
+    pub(crate) fn check(&self, keys: &[&'static str]) -> Result<(), PolicyError> {
+        error::check("alpha", self.alpha, &ALPHA)?;
+        error::check("action_limit", self.limit, &LIMIT)?;
+        error::check("interval", self.interval, &INTERVAL)?;
+        match keys.iter().find(|key| self.notes.contains_key(**key)) {
+            Some(name) => Err(PolicyError::Reserved(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Those of a file, without notes.
+    pub(crate) fn take(parts: &mut Parts<'_>) -> Result<Self, PolicyError> {
+        Ok(Self {
+            alpha: parts.number("alpha", &ALPHA)?,
+            limit: parts.number("action_limit", &LIMIT)?,
+            interval: parts.number("interval", &INTERVAL)?,
+            notes: BTreeMap::new(),
+        })
+    }
+
+    /// A file's metadata: these, and what belongs to a network of this form.
+    pub(crate) fn texts(&self, form: &str, definition: &str, layers: &[Layer]) -> BTreeMap<String, String> {
+        let own = [
+            ("format", file::FORMAT.to_owned()),
+            ("form", form.to_owned()),
+            ("definition_hash", format!("{:016x}", state::fnv1a(definition))),
+            ("activation", ACTIVATION.to_owned()),
+            ("shape", network::shape(layers)),
+            ("alpha", self.alpha.to_string()),
+            ("action_limit", self.limit.to_string()),
+            ("interval", self.interval.to_string()),
+        ];
+        self.notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+    }
 }
 
 /// A policy of Aurora's form: from the features of the last intervals to a change of the rate.
@@ -61,12 +99,7 @@ impl AuroraPolicy {
         if !found.is_multiple_of(FEATURES.len()) {
             return Err(PolicyError::Inputs { form: FORM, found, expected: found.next_multiple_of(FEATURES.len()) });
         }
-        error::check("alpha", terms.alpha, &ALPHA)?;
-        error::check("action_limit", terms.limit, &LIMIT)?;
-        error::check("interval", terms.interval, &INTERVAL)?;
-        if let Some(name) = KEYS.iter().find(|key| terms.notes.contains_key(**key)) {
-            return Err(PolicyError::Reserved(name));
-        }
+        terms.check(&KEYS)?;
         Ok(Self { layers, terms })
     }
 
@@ -87,11 +120,9 @@ impl AuroraPolicy {
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
         parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
         parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
-        let alpha = parts.number("alpha", &ALPHA)?;
-        let limit = parts.number("action_limit", &LIMIT)?;
-        let interval = parts.number("interval", &INTERVAL)?;
+        let terms = AuroraTerms::take(&mut parts)?;
         let layers = parts.layers()?;
-        Self::new(layers, AuroraTerms { alpha, limit, interval, notes: parts.notes() })
+        Self::new(layers, AuroraTerms { notes: parts.notes(), ..terms })
     }
 
     /// The content of a file; the same policy gives the same bytes.
@@ -139,18 +170,7 @@ impl AuroraPolicy {
 
     /// All metadata as the file has it: names and texts, in the order of the names.
     pub fn texts(&self) -> BTreeMap<String, String> {
-        let AuroraTerms { alpha, limit, interval, notes } = &self.terms;
-        let own = [
-            ("format", file::FORMAT.to_owned()),
-            ("form", FORM.to_owned()),
-            ("definition_hash", format!("{:016x}", state::fnv1a(Self::definition()))),
-            ("activation", ACTIVATION.to_owned()),
-            ("shape", network::shape(&self.layers)),
-            ("alpha", alpha.to_string()),
-            ("action_limit", limit.to_string()),
-            ("interval", interval.to_string()),
-        ];
-        notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+        self.terms.texts(FORM, &Self::definition(), &self.layers)
     }
 
     /// The action for an observation, within the limit. Each unit adds its inputs in their order by fused multiply-add: the

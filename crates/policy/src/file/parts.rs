@@ -8,7 +8,7 @@ use std::path::Path;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
-use super::{FORMAT, MAX_BYTES, PolicyError, error};
+use super::{FORMAT, MAX_BYTES, PolicyError, error, write};
 use crate::Layer;
 use crate::network::{MAX_LAYERS, MAX_WIDTH};
 
@@ -74,9 +74,30 @@ impl<'a> Parts<'a> {
 
     /// The layers, of the sizes that the file gives; there must be nothing else.
     pub(crate) fn layers(&mut self) -> Result<Vec<Layer>, PolicyError> {
+        let sizes = self.shape()?;
+        let mut tensors = self.tensors();
+        let layers = tensors.layers(&sizes)?;
+        tensors.end(&format!("those of layers 0 to {}", layers.len() - 1))?;
+        Ok(layers)
+    }
+
+    /// The same where another layer, which has a name and its own sizes, stands beside them.
+    pub(crate) fn layers_beside(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<(Layer, Vec<Layer>), PolicyError> {
+        let sizes = self.shape()?;
+        let mut tensors = self.tensors();
+        let (other, layers) = (tensors.layer(name, inputs, outputs)?, tensors.layers(&sizes)?);
+        tensors.end(&format!("those of {name} and of layers 0 to {}", layers.len() - 1))?;
+        Ok((other, layers))
+    }
+
+    fn shape(&mut self) -> Result<Vec<usize>, PolicyError> {
         let expected = format!("the sizes of at most {MAX_LAYERS} layers from 1 to {MAX_WIDTH}, like 25-64-32-1");
-        let sizes = self.take("shape", &expected, sizes)?;
-        layers(self.tensors(), &sizes)
+        self.take("shape", &expected, sizes)
     }
 
     /// The tensors, all of them.
@@ -138,6 +159,18 @@ impl Tensors<'_> {
         Ok(values.map(|value| f32::from_le_bytes(value.try_into().expect("four bytes"))).collect())
     }
 
+    /// A layer of that name.
+    fn layer(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Layer, PolicyError> {
+        let weights = self.take(format!("{name}.weight"), &[outputs, inputs])?;
+        Ok(Layer { inputs, weights, bias: self.take(format!("{name}.bias"), &[outputs])? })
+    }
+
+    /// Layers of these sizes, from input to output.
+    fn layers(&mut self, sizes: &[usize]) -> Result<Vec<Layer>, PolicyError> {
+        let pairs = sizes.windows(2).enumerate();
+        pairs.map(|(index, pair)| self.layer(&write::layer_name(index), pair[0], pair[1])).collect()
+    }
+
     /// Fails if there is one more; `expected` says which there are.
     pub(crate) fn end(self, expected: &str) -> Result<(), PolicyError> {
         match self.left.keys().min() {
@@ -145,15 +178,4 @@ impl Tensors<'_> {
             None => Ok(()),
         }
     }
-}
-
-fn layers(mut tensors: Tensors<'_>, sizes: &[usize]) -> Result<Vec<Layer>, PolicyError> {
-    let layers = sizes.windows(2).enumerate().map(|(index, pair)| {
-        let (inputs, outputs) = (pair[0], pair[1]);
-        let weights = tensors.take(format!("layer.{index}.weight"), &[outputs, inputs])?;
-        Ok(Layer { inputs, weights, bias: tensors.take(format!("layer.{index}.bias"), &[outputs])? })
-    });
-    let layers = layers.collect::<Result<Vec<_>, PolicyError>>()?;
-    tensors.end(&format!("those of layers 0 to {}", layers.len() - 1))?;
-    Ok(layers)
 }

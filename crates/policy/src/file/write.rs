@@ -25,11 +25,21 @@ pub(crate) type Tensor<'a> = (String, Vec<usize>, &'a [f32]);
 
 /// The tensors of a network.
 pub(crate) fn layers(layers: &[Layer]) -> impl Iterator<Item = Tensor<'_>> {
-    layers.iter().enumerate().flat_map(|(index, layer)| {
-        let name = |part| format!("layer.{index}.{part}");
-        let (outputs, bias, weights) = (layer.outputs(), layer.bias.as_slice(), layer.weights.as_slice());
-        [(name("bias"), vec![outputs], bias), (name("weight"), vec![outputs, layer.inputs], weights)]
-    })
+    layers.iter().enumerate().flat_map(|(index, layer)| self::layer(&layer_name(index), layer))
+}
+
+/// What the tensors of a network's layer are called.
+pub(crate) fn layer_name(index: usize) -> String {
+    format!("layer.{index}")
+}
+
+/// The tensors of a layer of that name.
+pub(crate) fn layer<'a>(name: &str, layer: &'a Layer) -> [Tensor<'a>; 2] {
+    let (outputs, bias, weights) = (layer.outputs(), layer.bias.as_slice(), layer.weights.as_slice());
+    [
+        (format!("{name}.bias"), vec![outputs], bias),
+        (format!("{name}.weight"), vec![outputs, layer.inputs], weights),
+    ]
 }
 
 /// The bytes of a policy file: length of the header (u64, little endian), header (JSON), values.

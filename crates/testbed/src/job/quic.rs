@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use astraea_cc::{MSS, Remy, RemyTable};
 use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
+use astraea_policy::mocc::{MoccConfig, MoccPolicy};
 use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
 use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
 use astraea_policy::{Policy, schemes};
@@ -16,7 +17,7 @@ use super::{Refusal, take_scheme};
 use crate::service::Service;
 
 /// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}`, `{"orca"}`,
-/// `{"antelope"}` or `{"hacc"}` with the path of a file. Where there is a service, it decides for policies.
+/// `{"antelope"}`, `{"hacc"}` or `{"mocc"}` with the path of a file, the last with `"params"` as well. Where there is a service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
@@ -48,12 +49,17 @@ pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) 
         let policy = Arc::new(SelectorPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
         return Ok(Scheme::custom(move |mss| Selector::of(policy.clone(), Caution::default(), mss)));
     }
-    let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
     let none = Map::new();
     let params = taken.get("params").and_then(Value::as_object).unwrap_or(&none);
     let number = |(key, value): (&String, &Value)| value.as_f64().map(|value| (key.clone(), value));
     let params: Option<Vec<_>> = params.iter().map(number).collect();
     let params = params.ok_or_else(|| wrong(&"params: expected numbers"))?;
+    if let Some(path) = text("mocc") {
+        let policy = MoccPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?;
+        let config = MoccConfig::of(&params).map_err(|error| wrong(&error))?;
+        return Ok(Scheme::custom(move |mss| config.sender(&policy, mss)));
+    }
+    let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
     match (service, schemes::policy(name)) {
         (Some(service), Some(policy)) if params.is_empty() => {
             service.scheme(name, &policy).map_err(|problem| wrong(&problem))
