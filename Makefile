@@ -11,6 +11,9 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PYO3_PYTHON := $(VIRTUAL_ENV)/bin/python
 unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
 
+# Newer versions of make hand their jobs on to whatever counts its own, as cargo does, which would then have two.
+ALONE := MAKEFLAGS=
+
 UV := .venv/bin/uv
 # --inexact keeps what the lock file does not name: pip, uv and the native module.
 SYNC := $(UV) sync --frozen --inexact --no-install-project
@@ -45,16 +48,18 @@ extra-train: .venv/.stamp-native .venv/.stamp-train ## Set up, and install what 
 
 extra-export: .venv/.stamp-native .venv/.stamp-export ## Set up, and install what `astraea export` needs: ONNX
 
-test: ## Set up and run every check and every test
-	@$(MAKE) --no-print-directory --jobs=2 test-tools .venv/.stamp-native # one loads while the other compiles
+test: .venv/.stamp-python ## Set up and run every check and every test
+	@tools/system-packages.sh test
+	@$(MAKE) --no-print-directory --jobs=2 test-tools .venv/.stamp-native # the one loads while the other compiles
 	@$(MAKE) --no-print-directory lint
 	cargo test --locked --workspace
 	.venv/bin/pytest -n auto
 
-# What the tests need besides the build. Packages first: those that are missing are said at once.
-test-tools: | .venv/.stamp-python
-	@tools/system-packages.sh test
-	@$(MAKE) --no-print-directory .venv/.stamp-dev .venv/.stamp-train .venv/.stamp-deny
+# What the tests need besides the build, one after the other.
+test-tools:
+	@$(MAKE) --no-print-directory .venv/.stamp-dev
+	@$(MAKE) --no-print-directory .venv/.stamp-train
+	@$(MAKE) --no-print-directory .venv/.stamp-deny
 
 demo-kernel: build ## As root: iperf3 and three flows under the default policy, CUBIC and BBR of this kernel, over an emulated link
 	@test "$$(id -u)" = 0 || { echo "make demo-kernel needs root: it loads a BPF program and makes network namespaces" >&2; exit 2; }
@@ -123,14 +128,14 @@ $(UV):
 
 # Offline and with the group named, so that nothing is installed here that the lock file does not name.
 .venv/.stamp-native: .venv/.stamp-python $(NATIVE_SOURCES)
-	UV_OFFLINE=1 .venv/bin/maturin develop --release --locked --uv --group build
-	cargo build --release --locked --package astraead
+	UV_OFFLINE=1 $(ALONE) .venv/bin/maturin develop --release --locked --uv --group build
+	$(ALONE) cargo build --release --locked --package astraead
 	@install target/release/astraead .venv/bin/astraead
 	@touch $@
 
 # No registry carries a ready-made cargo-deny. Unoptimised it compiles in under a minute and checks in under a second.
 .venv/.stamp-deny: | .venv/.stamp-dev
-	cargo install --quiet --locked --root .venv --version $(CARGO_DENY_VERSION) --target-dir target/cargo-deny \
+	$(ALONE) cargo install --quiet --locked --root .venv --version $(CARGO_DENY_VERSION) --target-dir target/cargo-deny \
 		--config profile.release.opt-level=0 --config profile.release.lto=false cargo-deny
 	@rm -rf target/cargo-deny
 	@touch $@

@@ -2,9 +2,9 @@
 
 Each statement is one that the Astraea paper (Liao et al., EuroSys 2024) makes about another scheme, or that of Aurora
 (Jay et al., ICML 2019), MOCC (Ma et al., EuroSys 2022), Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.) about
-its own, measured in the simulator in the paper's setting. What is printed is a table: what was published, what was measured, and whether the
-statement holds by the bound that is written beside it here. Metrics are those of docs/metrics.md, as means over trials.
-With `--orca FILE` what is said of Orca is measured with the policy in that file.
+its own, measured in the simulator in the paper's setting. What is printed is a table: what was published, what was
+measured, and whether the statement holds by the bound that is written beside it here. Metrics are those of
+docs/metrics.md, as means over trials. With `--orca FILE` what is said of Orca is measured with the policy in that file.
 """
 
 import argparse
@@ -390,14 +390,11 @@ def orca(trials: int, cc: str = "orca") -> Iterator[Finding]:
 
 
 def mocc(trials: int) -> Iterator[Finding]:
-    """What the abstract of MOCC's paper says of it."""
+    """What the abstract of MOCC's paper says of it, but for how soon it learns of a new objective while it runs."""
     throughput, latency = (f"mocc:throughput={t},latency={d},loss=0.1" for t, d in ((0.8, 0.1), (0.1, 0.8)))
     others = ("aurora", "bbr", "copa", "cubic", "vegas", "vivace")
     schemes = ",".join((throughput, latency, *others))
-    used, rtt = (
-        {cc: values[2:] for cc, values in means("aurora-sensitivity", schemes, metric, trials).items()}
-        for metric in ("utilization", "rtt_inflation")
-    )
+    used, rtt = (means("aurora-sensitivity", schemes, m, trials) for m in ("utilization", "rtt_inflation"))
     mean_used, mean_rtt = ({cc: statistics.fmean(of[cc]) for cc in of} for of in (used, rtt))
     heeded = [
         used[throughput][link] > used[latency][link] and rtt[throughput][link] > rtt[latency][link]
@@ -407,7 +404,7 @@ def mocc(trials: int) -> Iterator[Finding]:
         "One policy of MOCC's serves different objectives (abstract)",
         "supports multi-objective",
         f"weights .8, .1, .1: {100 * mean_used[throughput]:.0f} % and RTT x {mean_rtt[throughput]:.2f}; .1, .8, .1: "
-        f"{100 * mean_used[latency]:.0f} % and x {mean_rtt[latency]:.3f}; as asked on {sum(heeded)} of {len(heeded)} links",
+        f"{100 * mean_used[latency]:.0f} % and x {mean_rtt[latency]:.3f}; so on {sum(heeded)} of {len(heeded)} links",
         sum(heeded) >= 0.9 * len(heeded),
         "more throughput, and a longer RTT, with the former weights on nine links of ten",
     )

@@ -27,7 +27,7 @@ def debug_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the Python package whose native module is a debug build; returns its parent directory."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
-    # All that `cargo test` builds: of a package alone, what others have written has other features, and is compiled anew.
+    # All that `cargo test` builds: for one package, what others have written has other features and is compiled anew.
     command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--lib", "--tests"]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

@@ -19,6 +19,7 @@ from astraea.envs.settings import (
     SelectorSettings,
     SingleFlowSettings,
 )
+from astraea.envs.single_flow import MULTI_OBJECTIVE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments.md"
 
@@ -53,6 +54,12 @@ def test_documented_defaults_change_nothing(env: Any, kind: str, settings: Any) 
         assert_alike(env(**SURE), env(**explicit | merged))
     if kind in ("Orca", "Selector"):
         assert_alike(env(lossy=1), env(**explicit | {"lossy": 1}))
+
+
+def test_documented_defaults_of_multi_objective() -> None:
+    explicit = documented("MultiObjective")
+    assert explicit.pop("preferences", 36) == len(MULTI_OBJECTIVE["preferences"])
+    assert explicit == {name: list(value) for name, value in MULTI_OBJECTIVE.items() if name != "preferences"}
 
 
 def test_rollouts_run_as_they_are_documented() -> None:

@@ -1,4 +1,5 @@
-//! The tests of this folder in one program: each in a program of its own would compile the simulator once more.
+//! The tests of this folder in one program: each in a program of its own would compile and link the simulator's generic parts
+//! once more.
 
 use std::fs;
 use std::path::Path;

@@ -48,7 +48,7 @@ const ROWS: [Row; 23] = [
     row("allegro", 0.95, 0.0, 0.1, 25.0),
     row("vivace", 0.9, 0.9, 0.2, 25.0),
     row("remy", 0.5, 0.0, 0.1, 10.0),
-    // It was trained alone and leaves others what it happens to leave.
+    // They were trained alone and leave others what they happen to leave.
     row("aurora", 0.9, 0.0, 0.0, 25.0),
     row("mocc", 0.9, 0.0, 0.0, 25.0),
     // So was this one, on top of CUBIC; its start-up fills any buffer, and goes on for a round trip after that.

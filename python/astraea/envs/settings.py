@@ -13,7 +13,10 @@ Range = float | tuple[float, float]
 
 
 class SingleFlowSettings(TypedDict, total=False):
-    """Settings of `astraea/SingleFlow-v0`; the defaults are those that Aurora was trained with (ICML'19, §3 and §4)."""
+    """Settings of `astraea/SingleFlow-v0`; the defaults are those that Aurora was trained with (ICML'19, §3 and §4).
+
+    `astraea/MultiObjective-v0` has some others: `single_flow.MULTI_OBJECTIVE`.
+    """
 
     bandwidth: Range
     """Capacity in packets of 1500 bytes per second. Default 100 to 500."""

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 from astraea.envs.native import NativeEnv
 from astraea.envs.settings import SingleFlowSettings
 
-
 LANDMARKS = tuple((i / 10, j / 10, (10 - i - j) / 10) for i in range(1, 9) for j in range(1, 10 - i))
 """The 36 preferences in whole tenths that MOCC is trained with: how much throughput, latency and losses weigh."""
 

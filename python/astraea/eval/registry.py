@@ -29,9 +29,6 @@ FILES: dict[str, tuple[str, Callable[[Path], SchemeFile]]] = {
 }
 """Files that stand for a scheme: how their names end, what they hold and how they are read."""
 
-WITH_PARAMETERS = {".mocc": "mocc"}
-"""Files that take the parameters of a built-in scheme."""
-
 PYTHON_SLOT = "constant-window"
 """The native scheme whose place a controller written in Python takes."""
 
@@ -152,8 +149,11 @@ def _file(text: str, suffix: str, directory: Path) -> SchemeSpec:
     path = directory / f"{file}{suffix}"
     what, load = FILES[suffix]
     params: dict[str, float] = {}
-    if suffix in WITH_PARAMETERS and rest.startswith(":"):
-        params = _params(WITH_PARAMETERS[suffix], rest[1:], str(path))
+    paper = models.paper(f"{file}{suffix}")
+    if paper is not None and paper.parameters:
+        if rest and not rest.startswith(":"):
+            raise UserError(f'{path}: is followed by "{rest}"; expected {path}:parameter=value')
+        params = _params(suffix[1:], rest[1:], str(path))
     elif rest:
         raise UserError(f'{path}: {what} takes no parameters, not "{rest}"')
     models.require_file(path, what)

@@ -34,11 +34,13 @@ class Paper:
     """The one that is shipped."""
     load: Callable[[Path], Rival]
     """Reads a file with one."""
+    parameters: bool = False
+    """Whether a file takes the parameters of the scheme of its name."""
 
 
 RIVALS = {
     "aurora": Paper("a policy of Aurora's", _native.AuroraPolicy.shipped, _native.AuroraPolicy.load),
-    "mocc": Paper("a policy of MOCC's", _native.MoccPolicy.shipped, _native.MoccPolicy.load),
+    "mocc": Paper("a policy of MOCC's", _native.MoccPolicy.shipped, _native.MoccPolicy.load, parameters=True),
     "orca": Paper("a policy of Orca's", _native.OrcaPolicy.shipped, _native.OrcaPolicy.load),
     **{
         name: Paper(

@@ -1,4 +1,4 @@
-//! One flow on one link, whose sending rate is set once a monitor interval (Aurora, ICML'19; MOCC, EuroSys'22).
+//! One flow on one link, whose sending rate is set once a monitor interval (Aurora, ICML'19; MOCC, `EuroSys`'22).
 
 mod config;
 mod env;

@@ -11,7 +11,7 @@ use astraea_cc::{AnyController, Parameter, Scheme, Values};
 
 pub use history::{FEATURES, History};
 pub use interval::Interval;
-pub(crate) use policy::ACTIVATION;
+pub(crate) use policy::{ACTIVATION, KEYS, sum, sums};
 pub use policy::{AuroraPolicy, AuroraTerms, Scratch};
 pub use sender::{Aurora, AuroraConfig};
 

@@ -81,15 +81,11 @@ impl<'a> Parts<'a> {
         Ok(layers)
     }
 
-    /// The same where another layer, which has a name and its own sizes, stands beside them.
-    pub(crate) fn layers_beside(
-        &mut self,
-        name: &str,
-        inputs: usize,
-        outputs: usize,
-    ) -> Result<(Layer, Vec<Layer>), PolicyError> {
+    /// The same where another layer, which has a name and as many units as it has biases, stands beside them.
+    pub(crate) fn layers_beside(&mut self, name: &str, inputs: usize) -> Result<(Layer, Vec<Layer>), PolicyError> {
         let sizes = self.shape()?;
         let mut tensors = self.tensors();
+        let outputs = tensors.rows(format!("{name}.bias"))?;
         let (other, layers) = (tensors.layer(name, inputs, outputs)?, tensors.layers(&sizes)?);
         tensors.end(&format!("those of {name} and of layers 0 to {}", layers.len() - 1))?;
         Ok((other, layers))
@@ -157,6 +153,12 @@ impl Tensors<'_> {
         }
         let values = tensor.data().chunks_exact(4);
         Ok(values.map(|value| f32::from_le_bytes(value.try_into().expect("four bytes"))).collect())
+    }
+
+    /// How many rows a tensor has.
+    fn rows(&self, name: String) -> Result<usize, PolicyError> {
+        let shape = self.left.get(name.as_str()).map(|tensor| tensor.shape().first().copied().unwrap_or(0));
+        shape.ok_or(PolicyError::NoTensor(name))
     }
 
     /// A layer of that name.

@@ -36,10 +36,7 @@ pub(crate) fn layer_name(index: usize) -> String {
 /// The tensors of a layer of that name.
 pub(crate) fn layer<'a>(name: &str, layer: &'a Layer) -> [Tensor<'a>; 2] {
     let (outputs, bias, weights) = (layer.outputs(), layer.bias.as_slice(), layer.weights.as_slice());
-    [
-        (format!("{name}.bias"), vec![outputs], bias),
-        (format!("{name}.weight"), vec![outputs, layer.inputs], weights),
-    ]
+    [(format!("{name}.bias"), vec![outputs], bias), (format!("{name}.weight"), vec![outputs, layer.inputs], weights)]
 }
 
 /// The bytes of a policy file: length of the header (u64, little endian), header (JSON), values.

@@ -1,4 +1,4 @@
-//! MOCC: a policy of Aurora's kind that is told what to go for (Ma et al., EuroSys 2022).
+//! MOCC: a policy of Aurora's kind that is told what to go for (Ma et al., `EuroSys` 2022).
 
 mod policy;
 mod preference;
@@ -36,7 +36,8 @@ pub(crate) static SCHEME: Scheme = Scheme {
         weight("throughput", 0.8, "weight of the throughput; of the three weights only the ratios count"),
         weight("latency", 0.1, "weight of the round-trip time"),
         weight("loss", 0.1, "weight of the losses"),
-        rate("start", 6e6, "rate at the start"),
+        // Ours: the slowest link of its training. Aurora's 6 Mbit/s are more than the fastest.
+        rate("start", 1e6, "rate at the start"),
         rate("least", 0.5e6, "smallest rate"),
         rate("most", 300e6, "largest rate"),
     ],
@@ -86,5 +87,21 @@ impl MoccConfig {
         let Self { start, least, most, .. } = *self;
         let config = AuroraConfig { start, least, most, ..AuroraConfig::of(&policy) };
         Aurora::new(policy, config, mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_what_they_are_called() {
+        let of = |name: &str, value: f64| MoccConfig::of(&[(name.to_owned(), value)]).unwrap();
+        let preference = |weights| Preference::new(weights).unwrap();
+        assert_eq!(of("throughput", 0.5).preference, preference([0.5, 0.1, 0.1]));
+        assert_eq!(of("latency", 0.5).preference, preference([0.8, 0.5, 0.1]));
+        assert_eq!(of("loss", 0.5).preference, preference([0.8, 0.1, 0.5]));
+        let rates = of("most", 1e5);
+        assert_eq!((rates.start, rates.least, rates.most), (1e6, 0.5e6, 0.5e6), "no less than the smallest");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{FEATURES, Preference};
-use crate::aurora::{self, ACTIVATION, AuroraPolicy, AuroraTerms, Scratch};
+use crate::aurora::{self, ACTIVATION, AuroraPolicy, AuroraTerms, KEYS, Scratch, sum, sums};
 use crate::file::parts::Parts;
 use crate::file::{self, write};
 use crate::{Layer, PolicyError, network, state};
@@ -14,19 +14,6 @@ const FORM: &str = "mocc";
 
 /// How the tensors of the layer for the preference are called.
 const PREFERENCE: &str = "preference";
-
-/// Metadata that decides how a network is run.
-const KEYS: [&str; 9] = [
-    "format",
-    "form",
-    "definition_hash",
-    "activation",
-    "shape",
-    "preference_units",
-    "alpha",
-    "action_limit",
-    "interval",
-];
 
 /// A policy of MOCC's form: from the features of the last intervals, and from what is asked for, to a change of the rate.
 ///
@@ -74,17 +61,13 @@ impl MoccPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let mut parts = Parts::read(bytes, &KEYS)?;
+        // The form before anything else: most of what it has other forms have too.
+        let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
         parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
         parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
         let terms = AuroraTerms::take(&mut parts)?;
-        let units = parts.number("preference_units", &(1.0..=network::MAX_WIDTH as f64))?;
-        if units.fract() != 0.0 {
-            let expected = "a whole number".to_owned();
-            return Err(PolicyError::Value { name: "preference_units", found: units.to_string(), expected });
-        }
-        let (preference, layers) = parts.layers_beside(PREFERENCE, FEATURES.len(), units as usize)?;
+        let (preference, layers) = parts.layers_beside(PREFERENCE, FEATURES.len())?;
         Self::new(preference, layers, AuroraTerms { notes: parts.notes(), ..terms })
     }
 
@@ -141,30 +124,14 @@ impl MoccPolicy {
 
     /// All metadata as the file has it: names and texts, in the order of the names.
     pub fn texts(&self) -> BTreeMap<String, String> {
-        let mut texts = self.terms.texts(FORM, &Self::definition(), &self.layers);
-        texts.insert("preference_units".to_owned(), self.preference.outputs().to_string());
-        texts
+        self.terms.texts(FORM, &Self::definition(), &self.layers)
     }
 
-    /// The policy of Aurora's that this one is for as long as a preference holds.
+    /// The policy of Aurora's that this one is for as long as a preference holds: what stays the same becomes a part of the
+    /// first layer's biases.
     pub fn prefer(&self, preference: Preference) -> AuroraPolicy {
-        self.with_weights(&preference.values())
-    }
-
-    /// The action for an observation, within the limit.
-    ///
-    /// # Panics
-    /// If the observation has another length than [`inputs`](Self::inputs).
-    pub fn act(&self, observation: &[f32], scratch: &mut Scratch) -> f64 {
-        assert_eq!(observation.len(), self.inputs(), "an observation of {} numbers", self.inputs());
-        let (intervals, weights) = observation.split_at(self.intervals());
-        self.with_weights(weights).act(intervals, scratch)
-    }
-
-    /// What stays the same becomes a part of the first layer's biases.
-    fn with_weights(&self, weights: &[f32]) -> AuroraPolicy {
-        let units = self.units(weights);
-        let (first, rest) = self.layers.split_first().expect("a policy has layers");
+        let units = self.units(&preference.values());
+        let (first, rest) = (&self.layers[0], &self.layers[1..]);
         let rows = || first.weights.chunks_exact(first.inputs).map(|row| row.split_at(self.intervals()));
         let bias = first.bias.iter().zip(rows());
         let first = Layer {
@@ -173,20 +140,24 @@ impl MoccPolicy {
             // Finite weights may add up to more than a number holds.
             bias: bias.map(|(bias, (_, row))| sum(*bias, row, &units).clamp(f32::MIN, f32::MAX)).collect(),
         };
-        let layers = std::iter::once(first).chain(rest.iter().cloned()).collect();
-        AuroraPolicy::new(layers, self.terms.clone()).expect("its parts were checked")
+        AuroraPolicy::checked(std::iter::once(first).chain(rest.iter().cloned()).collect(), self.terms.clone())
+    }
+
+    /// The action for an observation, within the limit. In [`prefer`](Self::prefer) sums have another order, and differ by
+    /// what rounding differs by.
+    ///
+    /// # Panics
+    /// If the observation has another length than [`inputs`](Self::inputs).
+    pub fn act(&self, observation: &[f32], scratch: &mut Scratch) -> f64 {
+        assert_eq!(observation.len(), self.inputs(), "an observation of {} numbers", self.inputs());
+        let (intervals, weights) = observation.split_at(self.intervals());
+        scratch.action([intervals, &self.units(weights)], &self.layers, self.terms.limit)
     }
 
     /// What the layer for the preference makes of its weights.
     fn units(&self, weights: &[f32]) -> Vec<f32> {
-        let Layer { inputs, weights: rows, bias } = &self.preference;
-        rows.chunks_exact(*inputs).zip(bias).map(|(row, bias)| libm::tanhf(sum(*bias, row, weights))).collect()
+        sums(&self.preference, weights).map(libm::tanhf).collect()
     }
-}
-
-/// A sum in the order of its terms, by fused multiply-add.
-fn sum(start: f32, weights: &[f32], values: &[f32]) -> f32 {
-    weights.iter().zip(values).fold(start, |sum, (weight, value)| weight.mul_add(*value, sum))
 }
 
 #[cfg(test)]
@@ -220,7 +191,8 @@ mod tests {
         let mut scratch = Scratch::default();
         assert!((policy.act(&joined, &mut scratch) - expected).abs() < 1e-6);
         let auroras = policy.prefer(preference);
-        assert_eq!((auroras.inputs(), auroras.act(&intervals, &mut scratch)), (3, policy.act(&joined, &mut scratch)));
+        assert_eq!(auroras.inputs(), 3);
+        assert!((auroras.act(&intervals, &mut scratch) - expected).abs() < 1e-6);
         // Who wants a short queue has a lower rate.
         let latency = policy.prefer(Preference::new([0.1, 0.8, 0.1]).unwrap());
         assert!(latency.act(&intervals, &mut scratch) < expected - 0.1);
@@ -255,11 +227,15 @@ mod tests {
         assert_eq!(refused(four, 5, terms()), r#"4 inputs, expected 3 for the form "preference""#);
         let nan = layer(3, &[f32::NAN, 0.0, 0.0], &[0.0]);
         assert!(refused(nan, 4, terms()).starts_with("layer 0 has a weight that is NaN"));
-        let notes = BTreeMap::from([("preference_units".to_owned(), String::new())]);
+        let notes = BTreeMap::from([("shape".to_owned(), String::new())]);
         let reserved = refused(preference(), 5, AuroraTerms { notes, ..terms() });
-        assert_eq!(reserved, r#"metadata "preference_units" is set by the policy itself"#);
-        let wrong = MoccPolicy::from_bytes(&crate::aurora::shipped().to_bytes()).unwrap_err().to_string();
-        assert_eq!(wrong, r#"no "preference_units" in its metadata, expected a policy written by astraea"#);
+        assert_eq!(reserved, r#"metadata "shape" is set by the policy itself"#);
+        let read = |bytes: &[u8]| MoccPolicy::from_bytes(bytes).unwrap_err().to_string();
+        assert_eq!(read(&crate::aurora::shipped().to_bytes()), r#"form is "aurora", expected mocc"#);
+        let auroras = crate::aurora::shipped();
+        let texts = auroras.terms().texts(FORM, &MoccPolicy::definition(), auroras.layers());
+        let without = write::bytes(texts, write::layers(auroras.layers()));
+        assert_eq!(read(&without), "tensor preference.bias is missing");
     }
 
     #[test]
@@ -270,9 +246,9 @@ mod tests {
         assert_eq!(
             end,
             "at the end, once\n\
-             throughput_weight: weight of the throughput, of all three together, Linear 0e0..1e0\n\
-             latency_weight: weight of the latency, of all three together, Linear 0e0..1e0\n\
-             loss_weight: weight of the losses, of all three together, Linear 0e0..1e0\n"
+             throughput_weight: share of the throughput in the three weights, Linear 0e0..1e0\n\
+             latency_weight: share of the latency in the three weights, Linear 0e0..1e0\n\
+             loss_weight: share of the losses in the three weights, Linear 0e0..1e0\n"
         );
     }
 }

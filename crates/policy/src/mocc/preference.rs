@@ -9,9 +9,9 @@ pub const WEIGHT: RangeInclusive<f64> = 0.001..=1.0;
 
 /// The weights as a policy sees them, in order.
 pub const FEATURES: [Feature; 3] = [
-    Feature::ratio("throughput_weight", "weight of the throughput, of all three together", 1.0),
-    Feature::ratio("latency_weight", "weight of the latency, of all three together", 1.0),
-    Feature::ratio("loss_weight", "weight of the losses, of all three together", 1.0),
+    Feature::ratio("throughput_weight", "share of the throughput in the three weights", 1.0),
+    Feature::ratio("latency_weight", "share of the latency in the three weights", 1.0),
+    Feature::ratio("loss_weight", "share of the losses in the three weights", 1.0),
 ];
 
 /// How much three objectives weigh: throughput, latency, losses. They add up to 1.
@@ -45,7 +45,7 @@ mod tests {
         let preference = Preference::new([0.4, 0.2, 0.2]).unwrap();
         assert_eq!(preference.values(), [0.5, 0.25, 0.25]);
         assert_eq!(preference.reward([1.0, 0.5, 0.0]), 0.625);
-        assert_eq!(Preference::new([0.8, 0.1, 0.1]), Preference::new([0.8, 0.1, 0.1]));
+        assert_eq!(Preference::new([1.0, 0.5, 0.5]), Some(preference));
         for wrong in [[0.0, 0.5, 0.5], [1.1, 0.1, 0.1], [f64::NAN, 0.5, 0.5]] {
             assert_eq!(Preference::new(wrong), None);
         }

@@ -17,7 +17,8 @@ use super::{Refusal, take_scheme};
 use crate::service::Service;
 
 /// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}`, `{"orca"}`,
-/// `{"antelope"}`, `{"hacc"}` or `{"mocc"}` with the path of a file, the last with `"params"` as well. Where there is a service, it decides for policies.
+/// `{"antelope"}`, `{"hacc"}` or `{"mocc"}` with the path of a file, the last with `"params"` as well. Where there is a
+/// service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
