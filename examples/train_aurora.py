@@ -33,6 +33,17 @@ policy's, leaves little of the latter: one of two trainings ended with a third o
 LINKS = 64
 """Links at once. With 128 steps on each between two updates that makes the 8192 steps of PCC-RL's `stable_solve.py`."""
 
+PPO_OF_PCC_RL: dict[str, Any] = {
+    "n_steps": 8192 // LINKS,
+    "batch_size": 2048,
+    "n_epochs": 4,
+    "gamma": 0.99,
+    "gae_lambda": 0.95,
+    "clip_range": 0.2,
+    "ent_coef": 0.01,
+}
+"""The hyper-parameters of PCC-RL's `stable_solve.py` and of the PPO1 that it uses."""
+
 
 class Links(VecEnv):
     """Many links of an environment as Stable-Baselines3 wants them. All episodes have the same length."""
@@ -89,22 +100,16 @@ class Links(VecEnv):
 def train(steps: int, seed: int, **settings: Any) -> PPO:
     """A learner after so many steps.
 
-    The hyper-parameters are those of PCC-RL's `stable_solve.py` and of the PPO1 that it uses, but for three things: the
-    step size falls to 0, which was constant there; rewards have another scale; actions end at 1.
+    What differs from PCC-RL: the step size falls to 0, which was constant there; rewards have another scale; actions
+    end at 1.
     """
     torch.set_num_threads(1)
     learner = PPO(
         "MlpPolicy",
         Links(reward_scale=REWARD_SCALE, **settings),
         policy_kwargs={"net_arch": [32, 16], "activation_fn": torch.nn.Tanh},
-        n_steps=8192 // LINKS,
-        batch_size=2048,
-        n_epochs=4,
-        gamma=0.99,
-        gae_lambda=0.95,
-        clip_range=0.2,
         learning_rate=lambda left: 1e-3 * left,
-        ent_coef=0.01,
+        **PPO_OF_PCC_RL,
         seed=seed,
         verbose=1,
         device="cpu",

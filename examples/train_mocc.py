@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from train_aurora import LINKS, Links, whole
+from train_aurora import LINKS, PPO_OF_PCC_RL, Links, whole
 
 from astraea._native import AuroraPolicy, MoccPolicy
 from astraea.envs.single_flow import LANDMARKS
@@ -76,14 +76,8 @@ def train(steps: int, seed: int, **settings: Any) -> PPO:
             "features_extractor_class": Joined,
             "share_features_extractor": False,
         },
-        n_steps=8192 // LINKS,
-        batch_size=2048,
-        n_epochs=4,
-        gamma=0.99,
-        gae_lambda=0.95,
-        clip_range=0.2,
         learning_rate=1e-3,
-        ent_coef=0.01,
+        **PPO_OF_PCC_RL,
         seed=seed,
         verbose=1,
         device="cpu",
