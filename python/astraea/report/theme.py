@@ -47,6 +47,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#5a1bd8",
         "#0b0b0b",
         "#360000",
+        "#f755a1",
     ),
     "dark": (
         "#58a6e6",
@@ -73,6 +74,7 @@ SCHEME_COLOURS: dict[Mode, tuple[str, ...]] = {
         "#6c6c2d",
         "#d86300",
         "#51fcfc",
+        "#0bb701",
     ),
 }
 
