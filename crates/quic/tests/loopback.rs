@@ -38,7 +38,10 @@ fn every_scheme_delivers_intact_data() {
     const SIZE: u64 = 500_000;
     let schemes: Vec<_> = astraea_policy::schemes::all().map(|scheme| scheme.name).collect();
     assert!(schemes.len() > 10, "{schemes:?}");
-    let named = |name: &&str| flow(Scheme::named(name, &[]).unwrap(), SourceConfig::Sized(SIZE));
+    // Over the loopback device MOCC takes the noise of a busy machine for a queue and goes down to its smallest rate, at which
+    // the data take longer than the test.
+    let params = |name: &str| if name == "mocc" { vec![("least".to_owned(), 2e6)] } else { Vec::new() };
+    let named = |name: &&str| flow(Scheme::named(name, &params(name)).unwrap(), SourceConfig::Sized(SIZE));
     let outcomes = transfer(schemes.iter().map(named).collect(), 6 * SECOND);
     for (name, outcome) in schemes.iter().zip(outcomes) {
         assert_eq!(outcome.failure, None, "{name}");
