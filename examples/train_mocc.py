@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("file", nargs="?", default="mine.mocc", help="where to write the policy, NAME.mocc")
     parser.add_argument("--steps", type=whole, default=100_000, help="monitor intervals on all links together")
     parser.add_argument("--seed", type=whole, default=1)
-    parser.add_argument("--score", metavar="FILE", help="train nothing; what a policy reaches, with three preferences")
+    parser.add_argument("--score", metavar="FILE", help="train nothing; say what a policy reaches")
     options = parser.parse_args()
     if options.score:
         try:

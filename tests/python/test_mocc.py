@@ -124,6 +124,15 @@ def trainer(example: Callable[[str], ModuleType]) -> ModuleType:
     return example("train_mocc")
 
 
+def test_training_improves_on_the_start(trainer: ModuleType) -> None:
+    # The first rate kept has .76 of the two rewards. Three seeds came to .89 to .92.
+    policy = trainer.policy(trainer.train(150_000, seed=1))
+    wishes = THROUGHPUT, LATENCY
+    kept = np.mean([trainer.score(None, wish)[0] for wish in wishes])
+    trained = np.mean([trainer.score(policy.prefer(*wish), wish)[0] for wish in wishes])
+    assert trained > 1.1 * kept, (kept, trained)
+
+
 def test_native_policy_is_the_network(trainer: ModuleType) -> None:
     learner = trainer.train(0, seed=3)
     policy = trainer.policy(learner)
