@@ -192,10 +192,11 @@ impl AuroraPolicy {
 
 impl Scratch {
     /// What layers make of an input in two parts, within the limit.
-    pub(crate) fn action(&mut self, input: [&[f32]; 2], layers: &[Layer], limit: f64) -> f64 {
+    pub(crate) fn action(&mut self, [first, second]: [&[f32]; 2], layers: &[Layer], limit: f64) -> f64 {
         let Self { from, to } = self;
         from.clear();
-        from.extend(input.into_iter().flatten());
+        from.extend_from_slice(first);
+        from.extend_from_slice(second);
         for (index, layer) in layers.iter().enumerate() {
             let hidden = index + 1 < layers.len();
             to.clear();
