@@ -22,6 +22,8 @@ pub(crate) struct Sent {
     pub(crate) segment: u32,
     pub(crate) payload: u16,
     pub(crate) state: State,
+    /// Whether another packet carried the same data, too.
+    pub(crate) copied: bool,
 }
 
 /// Packets that a new scoreboard has room for: small, so that a thousand flows with small windows stay in the cache.
@@ -36,11 +38,13 @@ pub(crate) struct Scoreboard {
     ring: Vec<Sent>,
     base: u64,
     next: u64,
+    /// The oldest packet that the ring had when it grew; of older ones nothing is known.
+    oldest: u64,
 }
 
 impl Default for Scoreboard {
     fn default() -> Self {
-        Self { ring: vec![Sent::default(); INITIAL_SIZE], base: 0, next: 0 }
+        Self { ring: vec![Sent::default(); INITIAL_SIZE], base: 0, next: 0, oldest: 0 }
     }
 }
 
@@ -48,7 +52,7 @@ impl Scoreboard {
     /// An empty scoreboard whose first packet gets that number.
     #[cfg(test)]
     pub(crate) fn starting_at(number: u64) -> Self {
-        Self { base: number, next: number, ..Self::default() }
+        Self { base: number, next: number, oldest: number, ..Self::default() }
     }
 
     /// Number of the oldest packet that may still be in flight.
@@ -97,14 +101,9 @@ impl Scoreboard {
         Some(&mut self.ring[slot])
     }
 
-    /// The packet of that number, if it is still known.
-    pub(crate) fn find(&self, number: u64) -> Option<&Sent> {
-        self.remembers(number).then(|| self.get(number))
-    }
-
     #[inline]
     fn remembers(&self, number: u64) -> bool {
-        number < self.next && (self.next - number) as usize <= self.ring.len()
+        (self.oldest..self.next).contains(&number) && (self.next - number) as usize <= self.ring.len()
     }
 
     /// The packet of that number, which the caller knows to be unresolved or recent.
@@ -130,7 +129,8 @@ impl Scoreboard {
     fn grow(&mut self) {
         let mut ring = vec![Sent::default(); self.ring.len() * 2];
         let mask = ring.len() - 1;
-        for number in self.base..self.next {
+        self.oldest = self.oldest.max(self.next.saturating_sub(self.ring.len() as u64));
+        for number in self.oldest..self.next {
             ring[number as usize & mask] = *self.get(number);
         }
         self.ring = ring;
@@ -170,6 +170,25 @@ mod tests {
         assert!(board.get_mut(oldest - 1).is_none());
         assert_eq!(board.get_mut(oldest).unwrap().segment, oldest as u32);
     }
+
+    #[test]
+    fn what_was_lost_stays_known_when_the_ring_grows() {
+        let mut board = Scoreboard::default();
+        for number in 0..4 {
+            board.push(sent(number));
+            board.get_mut(u64::from(number)).unwrap().state = State::Lost;
+        }
+        board.advance();
+        // As many as there is room for beside those, and then one more.
+        for number in 4..=4 + INITIAL_SIZE as u32 {
+            board.push(sent(number));
+        }
+        assert_eq!(board.ring.len(), 2 * INITIAL_SIZE);
+        let state = |board: &mut Scoreboard, number| board.get_mut(number).map(|sent| (sent.segment, sent.state));
+        // The ring had been overwritten up to 3.
+        assert_eq!([3, 4].map(|number| state(&mut board, number)), [None, Some((4, State::InFlight))]);
+    }
+
     #[test]
     fn numbers_outgrow_the_wire() {
         let wrap = 1 << 32;

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use astraea_cc::{Ack, Controller, MIN_RTO, Nanos, RateSampler, Reduction, Rtt, Signal};
 
+use self::copies::Copies;
 use self::missing::Missing;
 use crate::monitor::Interval;
 use crate::pacer::{Pacer, Wait};
@@ -121,6 +122,8 @@ pub(crate) struct Sender<C> {
     /// Packets of the present congestion event that are still believed lost.
     event_losses: u32,
     in_recovery: bool,
+    /// Whether it is for a loss, not for a mark.
+    repairing: bool,
     /// How the window goes down, for controllers that leave it to the transport.
     reduction: Option<Reduction>,
     /// Segments that had not been acknowledged when it began, and have not been since.
@@ -136,8 +139,10 @@ pub(crate) struct Sender<C> {
     probe: Option<Probe>,
     /// When the time threshold will declare the next packet lost.
     loss_time: Nanos,
-    /// Packets below this number were given up by the last retransmission timeout.
+    /// Packets below this number were given up by the last retransmission timeout, the first of a series.
     timeout_end: u64,
+    /// Segments that were sent more than once and have been acknowledged.
+    copies: Copies,
 }
 
 impl<C: Controller> Sender<C> {
@@ -160,6 +165,7 @@ impl<C: Controller> Sender<C> {
             recovery_end: 0,
             event_losses: 0,
             in_recovery: false,
+            repairing: false,
             reduction: None,
             missing: Missing::default(),
             repairs: VecDeque::new(),
@@ -172,6 +178,7 @@ impl<C: Controller> Sender<C> {
             probe: None,
             loss_time: NEVER,
             timeout_end: 0,
+            copies: Copies::default(),
         }
     }
 
@@ -211,7 +218,7 @@ impl<C: Controller> Sender<C> {
     /// The next packet, if window, pacing and application allow one.
     #[inline]
     pub(crate) fn next_packet(&mut self, now: Nanos, source: &mut Source) -> Result<Transmission, Blocked> {
-        let repair = if self.repairs.is_empty() { None } else { self.next_repair() };
+        let repair = self.repairs.front().copied();
         let payload = repair.map_or_else(|| source.next_payload(self.mss), |r| u64::from(r.payload));
         if payload == 0 {
             if self.in_flight < self.cwnd {
@@ -230,39 +237,33 @@ impl<C: Controller> Sender<C> {
                 Wait::ForRoom => Blocked::Window,
             })?;
         }
-        let segment = if let Some(repair) = repair {
+        if let Some(repair) = repair {
             self.repairs.pop_front();
-            self.stats.retransmitted += 1;
-            repair.segment
-        } else {
-            source.take(payload);
-            let segment = self.next_segment;
-            self.next_segment = segment.wrapping_add(1);
-            segment
-        };
-        Ok(self.transmit(now, segment, payload as u16))
+            return Ok(self.repeat(now, repair));
+        }
+        source.take(payload);
+        let segment = self.next_segment;
+        self.next_segment = segment.wrapping_add(1);
+        Ok(self.transmit(now, segment, payload as u16, false))
     }
 
-    /// The first repair that is still needed.
-    fn next_repair(&mut self) -> Option<Repair> {
-        while let Some(&repair) = self.repairs.front() {
-            if self.board.get_mut(repair.number).is_none_or(|sent| sent.state == State::Lost) {
-                return Some(repair);
-            }
-            // Its acknowledgement came late: it was not lost after all.
-            self.repairs.pop_front();
+    /// Sends data again.
+    fn repeat(&mut self, now: Nanos, repair: Repair) -> Transmission {
+        self.stats.retransmitted += 1;
+        if let Some(original) = self.board.get_mut(repair.number) {
+            original.copied = true;
         }
-        None
+        self.transmit(now, repair.segment, repair.payload, true)
     }
 
     #[inline]
-    fn transmit(&mut self, now: Nanos, segment: u32, payload: u16) -> Transmission {
+    fn transmit(&mut self, now: Nanos, segment: u32, payload: u16, copied: bool) -> Transmission {
         let idle = self.in_flight == 0;
         if idle {
             self.restart(now);
         }
         let stamp = self.sampler.on_sent(now, u64::from(payload), self.in_flight);
-        let number = self.board.push(Sent { stamp, segment, payload, state: State::InFlight });
+        let number = self.board.push(Sent { stamp, segment, payload, state: State::InFlight, copied });
         self.in_flight += u64::from(payload);
         self.last_sent_at = now;
         self.stats.sent += 1;
@@ -294,17 +295,19 @@ impl<C: Controller> Sender<C> {
             State::InFlight => self.in_flight -= payload,
             State::Lost => {}
         }
-        let was_lost = sent.state == State::Lost;
+        let (was_lost, segment) = (sent.state == State::Lost, sent.segment);
         sent.state = State::Acked;
-        batch.advanced |= self.missing.remove(sent.segment);
-        self.sampler.on_delivered(now, payload);
-        batch.acked += payload;
+        // Data count once, whichever of the packets that carried them come.
+        let fresh = if sent.copied && !self.copies.is_first(segment, self.next_segment) { 0 } else { payload };
+        batch.advanced |= self.missing.remove(segment);
+        self.sampler.on_delivered(now, fresh);
+        batch.acked += fresh;
         if marked {
             batch.ce_marked += payload;
         }
         batch.newest = batch.newest.max(Some(number));
         if was_lost {
-            self.on_late_ack(now, number);
+            self.on_late_ack(now, number, segment);
         }
     }
 
@@ -334,8 +337,7 @@ impl<C: Controller> Sender<C> {
             self.check_probe();
         }
         if self.in_recovery && (self.acked_end > self.recovery_end || self.is_idle()) {
-            self.in_recovery = false;
-            self.reduction = None;
+            self.end_recovery();
         }
         if batch.ce_marked > 0 && newest >= self.recovery_end {
             self.begin_recovery(now, Signal::Ecn, flight_size, stamp.sent_at);
@@ -363,6 +365,7 @@ impl<C: Controller> Sender<C> {
     }
 }
 
+mod copies;
 mod missing;
 mod recovery;
 

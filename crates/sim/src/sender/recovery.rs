@@ -7,10 +7,13 @@ use astraea_cc::{Congestion, Controller, Loss, LostPacket, MILLISECOND, MIN_RTO,
 use super::{MAX_BACKOFF, NEVER, PACKET_THRESHOLD, Probe, Repair, Sender, Transmission};
 use crate::scoreboard::{Sent, State};
 
+/// Least time threshold (`kGranularity` of RFC 9002 §6.1.2).
+const GRANULARITY: Nanos = MILLISECOND;
+
 impl<C: Controller> Sender<C> {
     /// Declares lost what was sent long enough before the newest acknowledged packet (RFC 9002 §6.1).
     pub(super) fn detect_losses(&mut self, now: Nanos, flight_size: u64) {
-        let threshold = self.rtt.smoothed().max(self.rtt.latest()) * 9 / 8;
+        let threshold = (self.rtt.smoothed().max(self.rtt.latest()) * 9 / 8).max(GRANULARITY);
         let mut lost_bytes = 0;
         let mut new_losses = 0;
         let mut event = None;
@@ -74,6 +77,7 @@ impl<C: Controller> Sender<C> {
         self.recovery_start = if signal == Signal::Loss { self.recovery_end } else { next };
         self.recovery_end = next;
         self.in_recovery = !self.is_idle();
+        self.repairing = self.in_recovery && signal == Signal::Loss;
         // Only the last reduction can be taken back, and that is no longer the timeout's.
         self.timeout_end = 0;
         self.cc.on_congestion(&Congestion { now, signal, flight_size, sent_at });
@@ -89,15 +93,15 @@ impl<C: Controller> Sender<C> {
         let board = &self.board;
         let sent = (board.base()..board.next()).map(|number| board.get(number));
         let in_flight = sent.filter(|sent| sent.state == State::InFlight).map(|sent| sent.segment);
-        let is_lost = |number| board.find(number).is_none_or(|sent| sent.state == State::Lost);
-        let lost = self.repairs.iter().filter(|repair| is_lost(repair.number));
-        self.missing.note(in_flight.chain(lost.map(|repair| repair.segment)));
+        self.missing.note(in_flight.chain(self.repairs.iter().map(|repair| repair.segment)));
     }
 
     /// A packet that was given up has arrived after all.
     #[cold]
-    pub(super) fn on_late_ack(&mut self, now: Nanos, number: u64) {
+    pub(super) fn on_late_ack(&mut self, now: Nanos, number: u64, segment: u32) {
         self.stats.spurious += 1;
+        // It need not be sent again.
+        self.repairs.retain(|repair| repair.segment != segment);
         if number < self.timeout_end {
             self.undo_timeout(now);
         } else if (self.recovery_start..self.recovery_end).contains(&number) && self.event_losses > 0 {
@@ -108,11 +112,16 @@ impl<C: Controller> Sender<C> {
         }
     }
 
+    pub(super) fn end_recovery(&mut self) {
+        self.in_recovery = false;
+        self.repairing = false;
+        self.reduction = None;
+    }
+
     /// The last reduction was unfounded: another loss among the same packets is a congestion event of its own.
     fn undo_recovery(&mut self, now: Nanos) {
         self.recovery_end = self.recovery_start;
-        self.in_recovery = false;
-        self.reduction = None;
+        self.end_recovery();
         self.cc.on_spurious_congestion(now);
     }
 
@@ -127,8 +136,9 @@ impl<C: Controller> Sender<C> {
                     self.in_flight += u64::from(repair.payload);
                     self.board.reopen(repair.number);
                     self.stats.lost -= 1;
+                    // It may have been counted in a period before.
+                    self.interval.lost = self.interval.lost.saturating_sub(u64::from(repair.payload));
                 }
-                Some(sent) if sent.state == State::Acked => {}
                 _ => kept.push_back(repair),
             }
         }
@@ -159,7 +169,7 @@ impl<C: Controller> Sender<C> {
     /// (RFC 8985 §7.2).
     #[inline]
     fn probe_time(&self) -> Nanos {
-        if self.probe.is_some() || self.in_recovery || self.backoff > 0 || !self.rtt.has_sample() {
+        if self.probe.is_some() || self.repairing || self.backoff > 0 || !self.rtt.has_sample() {
             return NEVER;
         }
         let since = self.progress_at.max(self.last_sent_at);
@@ -192,9 +202,9 @@ impl<C: Controller> Sender<C> {
         let original =
             (self.board.base()..self.board.next()).rev().find(|n| self.board.get(*n).state == State::InFlight)?;
         let sent = *self.board.get(original);
-        self.stats.retransmitted += 1;
         self.progress_at = now;
-        let transmission = self.transmit(now, sent.segment, sent.payload);
+        let again = Repair { number: original, segment: sent.segment, payload: sent.payload };
+        let transmission = self.repeat(now, again);
         self.probe = Some(Probe { number: transmission.number, original });
         Some(transmission)
     }
@@ -210,13 +220,19 @@ impl<C: Controller> Sender<C> {
         self.board.advance();
         self.interval.lost += flight_size;
         self.stats.timeouts += 1;
-        self.timeout_end = self.board.next();
-        self.recovery_start = self.recovery_end;
+        // Of several in a row it is the first that can be taken back, by what had been sent before it: an acknowledgement
+        // of what it sent again says nothing against it.
+        if self.backoff == 0 {
+            self.timeout_end = self.board.next();
+            self.recovery_start = self.recovery_end;
+        }
         self.recovery_end = self.board.next();
         self.event_losses = 0;
+        // The earliest data go first (RFC 6298 (5.4)), whichever packet carried them last.
+        let next = self.next_segment;
+        self.repairs.make_contiguous().sort_by_key(|repair| repair.segment.wrapping_sub(next));
         // It is repaired in slow start.
-        self.in_recovery = false;
-        self.reduction = None;
+        self.end_recovery();
         self.probe = None;
         self.loss_time = NEVER;
         self.progress_at = now;

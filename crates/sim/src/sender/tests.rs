@@ -121,12 +121,7 @@ impl Bench {
         let (base, next) = (board.base(), board.next());
         let open: Vec<_> = (base..next).map(|n| *board.get(n)).filter(|s| s.state == State::InFlight).collect();
         assert_eq!(self.sender.in_flight(), open.iter().map(|s| u64::from(s.payload)).sum::<u64>());
-        let repairs: Vec<_> = self.sender.repairs.iter().copied().collect();
-        let pending: BTreeSet<_> = repairs
-            .into_iter()
-            .filter(|r| self.sender.board.get_mut(r.number).is_none_or(|s| s.state == State::Lost))
-            .map(|r| r.segment)
-            .collect();
+        let pending: BTreeSet<_> = self.sender.repairs.iter().map(|r| r.segment).collect();
         let in_flight: BTreeSet<_> = open.iter().map(|s| s.segment).collect();
         for segment in &self.sent {
             assert!(
@@ -166,7 +161,7 @@ fn small_packets_count_as_packets() {
     bench.source.advance(0, &mut Xoshiro256PlusPlus::seed_from_u64(0));
     bench.sender.mss = u64::from(MSS);
     for _ in 0..9 {
-        let transmission = bench.sender.transmit(0, bench.sender.next_segment, 100);
+        let transmission = bench.sender.transmit(0, bench.sender.next_segment, 100, false);
         bench.sender.next_segment += 1;
         bench.put(transmission);
     }
@@ -206,7 +201,79 @@ fn a_late_acknowledgement_undoes_a_timeout() {
     bench.acknowledge(&[1]);
     assert_eq!((bench.sender.cc.undone, bench.sender.stats.lost), (1, 2));
     assert_eq!(bench.sender.in_flight(), 9 * u64::from(MSS));
+    // Those of the first packet, which has been sent again, and of the second.
+    assert_eq!(bench.sender.interval.lost, 2 * u64::from(MSS));
     bench.check();
+}
+
+#[test]
+fn of_several_timeouts_the_first_is_undone_and_what_was_lost_before_it_is_a_loss() {
+    let mut bench = Bench::new(1_000_000, MSS, 10, 0);
+    bench.sender.cc.cwnd = u64::from(MSS);
+    bench.wait();
+    bench.wait();
+    // On the way: 0 to 9, given up, and 10 and 11 with the data of the first of them.
+    assert_eq!((bench.sender.cc.timeouts, bench.on_the_way.len()), (2, 12));
+    bench.acknowledge(&[5]);
+    assert_eq!((bench.sender.cc.undone, bench.sender.cc.congestions), (1, 1), "1 and 2 were lost, which is seen now");
+    assert!(bench.sender.in_recovery);
+    bench.check();
+}
+
+#[test]
+fn what_was_sent_after_a_timeout_does_not_undo_it() {
+    let mut bench = Bench::new(1_000_000, MSS, 10, 0);
+    bench.sender.cc.cwnd = u64::from(MSS);
+    bench.wait();
+    bench.wait();
+    assert_eq!(bench.on_the_way[10].number, 10);
+    bench.acknowledge(&[10]);
+    assert_eq!((bench.sender.stats.spurious, bench.sender.cc.undone), (1, 0));
+    bench.check();
+}
+
+/// RFC 6298 (5.4), and in order afterwards.
+#[test]
+fn each_timeout_sends_the_earliest_data_again() {
+    let mut bench = Bench::new(1_000_000, MSS, 10, 0);
+    bench.sender.cc.cwnd = u64::from(MSS);
+    for timeouts in 1..=3 {
+        bench.wait();
+        assert_eq!((bench.sender.cc.timeouts, bench.on_the_way.last().map(|t| t.segment)), (timeouts, Some(0)));
+    }
+    bench.on_the_way.drain(..12);
+    bench.sender.cc.cwnd = 20 * u64::from(MSS);
+    bench.acknowledge(&[0]);
+    assert_eq!(bench.on_the_way.iter().map(|t| t.segment).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn data_that_come_twice_count_once() {
+    let mut bench = Bench::new(1_000_000, MSS, 10, 0);
+    lose_first(&mut bench);
+    // The first was only late; its copy comes as well. Nothing more is sent, so that the scoreboard remembers.
+    bench.sender.cc.cwnd = 1;
+    let copy = bench.on_the_way.iter().position(|t| t.segment == 0 && t.number > 0).expect("it was sent again");
+    bench.acknowledge(&[copy]);
+    let before = bench.sender.delivered();
+    bench.acknowledge(&[0]);
+    assert_eq!((bench.sender.stats.spurious, bench.sender.delivered()), (1, before));
+    assert_eq!(before, bench.acked.len() as u64 * u64::from(MSS));
+}
+
+/// RFC 8985 §7.2 leaves probes out while a loss is repaired; a mark is no loss.
+#[test]
+fn a_tail_is_probed_after_a_mark_too() {
+    let mut bench = Bench::new(5 * u64::from(MSS), MSS, 10, 0);
+    bench.now = 10 * MILLISECOND;
+    let mut batch = AckBatch::default();
+    bench.on_the_way.drain(..4);
+    (0..4).for_each(|number| bench.sender.ack_packet(bench.now, number, number == 3, &mut batch));
+    bench.sender.finish_ack(bench.now, &batch);
+    assert_eq!((bench.sender.cc.congestions, bench.sender.in_recovery), (1, true));
+    assert_eq!(bench.sender.deadline(), bench.now + 20 * MILLISECOND);
+    bench.wait();
+    assert_eq!((bench.on_the_way.len(), bench.sender.cc.timeouts), (2, 0));
 }
 
 #[test]
@@ -341,5 +408,6 @@ proptest! {
         bench.check();
         prop_assert!(bench.sender.is_idle());
         prop_assert_eq!(bench.acked.len() as u64, bytes.div_ceil(u64::from(MSS)));
+        prop_assert_eq!(bench.sender.delivered(), bytes, "data count once");
     }
 }
