@@ -38,14 +38,17 @@ pub(crate) struct Pacer {
     /// When the next burst may go, and the rate in bit/s that said so.
     next: Nanos,
     rate: f64,
-    /// The last one: when it went, and what may still go with it.
+    /// The last one: when it went, how late it was, the bytes that may still go with it, and the time in ns that those which
+    /// went take at the pace. Only they count, whatever was planned: the application may have had no more.
     began: Nanos,
+    late: Nanos,
     left: u64,
+    spent: f64,
 }
 
 impl Pacer {
     pub(crate) fn new(burst: Nanos) -> Self {
-        Self { burst, next: 0, rate: 0.0, began: 0, left: 0 }
+        Self { burst, next: 0, rate: 0.0, began: 0, late: 0, left: 0, spent: 0.0 }
     }
 
     /// Whether a packet may go now at `rate` bit/s; if so, it is taken to go. `room` is what the window of `cwnd` bytes has
@@ -53,7 +56,8 @@ impl Pacer {
     #[inline]
     pub(crate) fn take(&mut self, now: Nanos, rate: f64, size: u64, cwnd: u64, room: u64) -> Result<(), Wait> {
         if self.left > 0 && self.began == now {
-            self.left -= 1;
+            self.left = self.left.saturating_sub(size);
+            self.spend(size as f64 * 8e9 / self.rate);
             return Ok(());
         }
         if now < self.next {
@@ -96,10 +100,16 @@ impl Pacer {
         if packets < wanted.min(cwnd / size / PART) && late <= PATIENCE {
             return Err(Wait::ForRoom);
         }
-        let length = (packets as f64 * gap) as Nanos;
-        self.next = now.saturating_add(length - late.min(length / 2));
-        (self.began, self.left) = (now, packets - 1);
+        (self.began, self.late, self.left, self.spent) = (now, late, (packets - 1) * size, 0.0);
+        self.spend(gap);
         Ok(())
+    }
+
+    /// A packet of the burst goes that takes so many ns at the pace.
+    fn spend(&mut self, gap: f64) {
+        self.spent += gap;
+        let length = self.spent as Nanos;
+        self.next = self.began.saturating_add(length - self.late.min(length / 2));
     }
 }
 
@@ -162,7 +172,7 @@ mod tests {
         for (burst, packets) in [(0, 1), (MILLISECOND, 2)] {
             let mut pacer = Pacer::new(burst);
             let mut take = |now, rate| pacer.take(now, rate, SIZE, u64::MAX, u64::MAX);
-            assert_eq!(take(0, 1e3), Ok(()));
+            (0..packets).for_each(|_| assert_eq!(take(0, 1e3), Ok(())));
             let end = packets * 11_584 * MILLISECOND;
             let halfway = end / 2;
             for rate in [1e3, 0.5e3] {
@@ -175,10 +185,25 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_takes_the_time_of_what_it_carries() {
+        // Five packets fill a millisecond, but the application has one.
+        let mut pacer = Pacer::new(MILLISECOND);
+        let mut take = |now, size| pacer.take(now, 57.92e6, size, u64::MAX, u64::MAX);
+        assert_eq!(take(0, SIZE), Ok(()));
+        assert_eq!(take(100_000, SIZE), Err(Wait::Until(200_000)));
+        // A short packet goes first: what goes with it fills no more than its own burst would.
+        assert_eq!(take(200_000, 100), Ok(()));
+        let with_it = (0..100).take_while(|_| take(200_000, SIZE).is_ok()).count();
+        assert_eq!(with_it, 5);
+    }
+
+    #[test]
     fn what_a_burst_was_late_is_given_back_up_to_half_its_length() {
         let next = |late: Nanos| {
             let mut pacer = Pacer { next: MILLISECOND, ..Pacer::new(MILLISECOND) };
-            pacer.take(MILLISECOND + late, 57.92e6, SIZE, u64::MAX, u64::MAX).expect("it may go");
+            for _ in 0..5 {
+                pacer.take(MILLISECOND + late, 57.92e6, SIZE, u64::MAX, u64::MAX).expect("it may go");
+            }
             pacer.next
         };
         assert_eq!(next(0), 2 * MILLISECOND);
