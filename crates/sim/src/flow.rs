@@ -304,10 +304,12 @@ impl<C: Controller> Flow<C> {
         let mut way_back = 0;
         if delivered && self.route.echo {
             way_back = self.route.ack.delay;
+            packet.enqueued_at = 0;
             if !self.route.return_links.is_empty() {
                 let varying = self.varying_return_delay(network, arrival - way_back);
                 way_back += varying;
                 arrival += varying;
+                packet.enqueued_at = varying;
             }
         }
         packet.hop += 1;
@@ -402,9 +404,8 @@ impl<C: Controller> Flow<C> {
     #[inline]
     pub(crate) fn on_echo(&mut self, network: &mut Network, packet: Packet) {
         self.count_arrival(packet.number);
-        let left = network.now.saturating_sub(self.route.ack.delay);
-        let varying = self.varying_return_delay(network, left);
-        let mut batch = AckBatch::stamped(time_stamp(left.saturating_sub(varying)));
+        let left = network.now.saturating_sub(self.route.ack.delay + packet.enqueued_at);
+        let mut batch = AckBatch::stamped(time_stamp(left));
         self.sender.ack_packet(network.now, packet.number, packet.is_marked(), &mut batch);
         self.finish_ack(network, &batch);
     }

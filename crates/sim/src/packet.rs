@@ -27,7 +27,7 @@ pub(crate) fn time_stamp(now: Nanos) -> Nanos {
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// When it entered the queue that it waits in.
+    /// When it entered the queue that it waits in; of an echo on its way back, how much of that way varies, in ns.
     pub(crate) enqueued_at: Nanos,
     /// Index of its flow.
     pub(crate) flow: u32,
