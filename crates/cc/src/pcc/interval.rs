@@ -84,11 +84,11 @@ impl Interval {
     }
 
     /// Whether the next packet belongs to another interval: this one has lasted a round trip, and its own samples have
-    /// begun to arrive.
+    /// begun to arrive. What is sent at one time belongs to one interval, as its packets are known by their times.
     #[inline]
     pub(super) fn is_over(&mut self, now: Nanos) -> bool {
         let reliable = self.regression.count;
-        if reliable < MIN_RELIABLE || now - self.first_sent < self.duration {
+        if reliable < MIN_RELIABLE || now - self.first_sent < self.duration || now == self.last_sent {
             return false;
         }
         if f64::from(reliable) > RELIABLE_PART * f64::from(self.samples) || self.extended {
@@ -262,10 +262,11 @@ mod tests {
             interval.on_ack(&ack(packet), true, 20 * MS, true);
         }
         assert!(!interval.is_over(8 * MS), "nine milliseconds at least");
-        assert!(interval.is_over(9 * MS));
+        assert!(!interval.is_over(9 * MS), "what leaves with its last packet is its own");
+        assert!(interval.is_over(9 * MS + 1));
         // Four reliable samples of five are just not enough: twice as long, once.
         interval.on_ack(&ack(4), false, 20 * MS, true);
-        assert!(!interval.is_over(9 * MS) && !interval.is_over(17 * MS) && interval.is_over(18 * MS));
+        assert!(!interval.is_over(9 * MS + 1) && !interval.is_over(17 * MS) && interval.is_over(18 * MS));
     }
 
     #[test]
