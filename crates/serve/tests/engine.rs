@@ -222,8 +222,6 @@ fn flows_and_sessions_are_bounded_and_expire() {
     let limits = Limits { flows: 3, flows_per_peer: 2, sessions: 2, expiry: 10, ..Limits::default() };
     let mut case = Case::new(limits);
     let (mine, theirs) = (case.greet(HERE), case.greet(THERE));
-    assert_eq!(case.send(Peer::Stream(3), 0, Message::Hello { token: 1 }), Err(Dropped::Full));
-    assert_eq!(case.refusals()[0].reason, Reason::Full);
     for flow in 1..=2 {
         case.ask(HERE, mine, flow, 1, &[report(1.0)]).unwrap();
     }
@@ -231,6 +229,13 @@ fn flows_and_sessions_are_bounded_and_expire() {
     assert_eq!(case.ask(HERE, mine, 2, 2, &[report(1.0)]), Ok(true), "but it may go on");
     case.ask(THERE, theirs, 1, 1, &[report(1.0)]).unwrap();
     assert_eq!(case.ask(THERE, theirs, 2, 1, &[report(1.0)]), Err(Dropped::Full), "of all");
+    case.refusals();
+    assert_eq!(
+        case.send(Peer::Stream(3), 0, Message::Hello { token: 1 }),
+        Err(Dropped::Full),
+        "all sessions have flows"
+    );
+    assert_eq!(case.refusals()[0].reason, Reason::Full);
     case.engine.sweep(10);
     assert_eq!(case.engine.flows(), 3);
     case.engine.sweep(11);
@@ -238,6 +243,25 @@ fn flows_and_sessions_are_bounded_and_expire() {
     assert_eq!(case.ask(THERE, theirs, 2, 1, &[report(1.0)]), Ok(true), "room again");
     case.engine.close(2);
     assert_eq!((case.engine.flows(), case.engine.sessions()), (0, 1));
+}
+
+#[test]
+fn who_only_greets_keeps_nobody_out() {
+    let mut case = Case::new(Limits { sessions: 32, ..Limits::default() });
+    let mine = case.greet(HERE);
+    case.ask(HERE, mine, 1, 1, &[report(1.0)]).unwrap();
+    let datagram = |port: u16| {
+        let peer = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        Peer::Datagram(0, Route { peer, local: None })
+    };
+    case.answers();
+    for stranger in 0..200 {
+        case.greet(if stranger % 2 == 0 { Peer::Stream(10 + stranger) } else { datagram(stranger as u16) });
+        assert!(case.engine.sessions() <= 32);
+    }
+    let theirs = case.greet(THERE);
+    assert_eq!(case.ask(THERE, theirs, 1, 1, &[report(1.0)]), Ok(true), "there is room for who has flows");
+    assert_eq!(case.ask(HERE, mine, 1, 2, &[report(2.0)]), Ok(true), "who has flows stays");
 }
 
 #[test]

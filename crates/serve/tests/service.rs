@@ -11,6 +11,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use astraea_serve::service::Limits;
 use astraea_serve::wire::{Codec, Frame, Message, Reason, Refusal};
 use astraea_serve::{Address, Client, ClientError, Config, Key, Origin, Service};
 use common::{Directory, PATIENT, Running, ask, config, eventually, patient, policy, report};
@@ -522,6 +523,48 @@ fn every_address_of_the_host_answers() {
         let mut client = Client::connect(address, Some(key.clone()), PATIENT, PATIENT).unwrap();
         assert!(matches!(client.decide(1, &report(1.0)).origin, Origin::Service(_)));
     }
+}
+
+#[test]
+fn connections_without_a_flow_keep_nobody_out() {
+    let directory = Directory::new();
+    let limits = Limits { connections: 4, ..Limits::default() };
+    let service = Running::start(Config { limits, ..config(&directory) });
+    let mut mine = patient(&directory.socket());
+    assert!(matches!(mine.decide(1, &report(1.0)).origin, Origin::Service(_)));
+    // One of them has a session.
+    let (greeted, _) = raw(&directory.socket());
+    let idle: Vec<UnixStream> = (0..2).map(|_| UnixStream::connect(directory.file("serve.sock")).unwrap()).collect();
+    eventually("all are connected", || service.metric("astraea_serve_connections") == 4.0);
+    works(&directory.socket());
+    assert_eq!(service.metric("astraea_serve_dropped_total{reason=\"idle\"}"), 1.0);
+    assert!(matches!(mine.decide(1, &report(2.0)).origin, Origin::Service(_)), "who has flows stays");
+    drop((greeted, idle));
+}
+
+#[test]
+fn greetings_without_end_are_answered_while_they_are_read() {
+    let directory = Directory::new();
+    let service = Running::start(config(&directory));
+    let greeting = bytes(0, 1, Message::Hello { token: 1 });
+    // What is sent in one go is more than the system keeps of answers, and nobody takes them.
+    let burst = greeting.repeat(1 << 12);
+    let mut streams: Vec<UnixStream> = Vec::new();
+    for _ in 0..64 {
+        let mut stream = UnixStream::connect(directory.file("serve.sock")).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let _ = stream.write(&burst);
+        streams.push(stream);
+    }
+    works(&directory.socket());
+    // Each of them still gets its answers, once it takes them.
+    for stream in &mut streams {
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENT)).unwrap();
+        let mut welcome = [0; 80];
+        stream.read_exact(&mut welcome).unwrap();
+    }
+    eventually("one session for each", || service.metric("astraea_serve_sessions") == 64.0);
 }
 
 #[test]

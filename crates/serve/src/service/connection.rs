@@ -5,12 +5,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+
 use crate::client::transport::split;
 use crate::wire::WireError;
 
 /// Bytes that are read from a connection in one turn: a peer that sends more waits for the others. These are 178 requests,
 /// a tenth of a millisecond's work.
 pub(super) const SHARE: usize = 1 << 15;
+
+/// Bytes of answers that the system keeps for a connection; what it needs to keep them counts too, so it is told half.
+const ANSWERS: usize = 1 << 15;
+
+/// Bytes of room that a connection keeps, whether it needs them or not.
+const KEPT: usize = 1 << 12;
 
 /// Why a connection ends.
 #[derive(Debug)]
@@ -29,15 +37,20 @@ pub(super) struct Connection {
     output: Vec<u8>,
     /// Since when answers have been waiting.
     blocked: Option<Instant>,
+    /// Whose it is, as the system knows it, and when it was last read from.
+    pub(super) user: u32,
+    pub(super) heard: Instant,
 }
 
 impl Connection {
-    pub(super) fn new(stream: UnixStream) -> Self {
-        Self { stream, input: Vec::new(), output: Vec::new(), blocked: None }
+    /// The connection of a user, at present.
+    pub(super) fn new(stream: UnixStream, user: u32, now: Instant) -> Self {
+        Self { stream, input: Vec::new(), output: Vec::new(), blocked: None, user, heard: now }
     }
 
-    /// Makes the connection one that nobody waits for.
+    /// Makes the connection one that nobody waits for, and for which the system keeps few answers.
     pub(super) fn prepare(&self) -> io::Result<()> {
+        setsockopt(&self.stream, sockopt::SndBuf, &ANSWERS)?;
         self.stream.set_nonblocking(true)
     }
 
@@ -58,12 +71,18 @@ impl Connection {
             let used = split(&self.input, message).map_err(Ended::Wire)?;
             self.input.drain(..used);
         }
+        give_back(&mut self.input);
         Ok(read == buffer.len())
     }
 
     /// Adds an answer to those to be sent.
     pub(super) fn push(&mut self, answer: &[u8]) {
         self.output.extend(answer);
+    }
+
+    /// Bytes of answers that wait.
+    pub(super) fn unsent(&self) -> usize {
+        self.output.len()
     }
 
     /// Sends what there is room for. While something is left nothing is read from the peer: whoever does not take answers
@@ -80,6 +99,7 @@ impl Connection {
             }
         }
         self.output.drain(..sent);
+        give_back(&mut self.output);
         self.blocked =
             if self.output.is_empty() { None } else { Some(self.blocked.filter(|_| sent == 0).unwrap_or(now)) };
         Ok(())
@@ -89,12 +109,18 @@ impl Connection {
     pub(super) fn blocked(&self) -> Option<Instant> {
         self.blocked
     }
+}
 
-    /// The peer's user and process, as the system knows them.
-    pub(super) fn credentials(&self) -> io::Result<(u32, i32)> {
-        use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-        let found = getsockopt(&self.stream, PeerCredentials)?;
-        Ok((found.uid(), found.pid()))
+/// The user and process at the other end, as the system knows them.
+pub(super) fn credentials(stream: &UnixStream) -> io::Result<(u32, i32)> {
+    let found = getsockopt(stream, sockopt::PeerCredentials)?;
+    Ok((found.uid(), found.pid()))
+}
+
+/// Room that a burst has left empty is given back, beyond what a connection usually needs: there are thousands.
+fn give_back(bytes: &mut Vec<u8>) {
+    if bytes.capacity() > KEPT && bytes.len() < bytes.capacity() / 2 {
+        bytes.shrink_to_fit();
     }
 }
 

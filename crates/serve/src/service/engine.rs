@@ -22,6 +22,8 @@ pub struct Limits {
     pub flows_per_peer: usize,
     /// Most sessions.
     pub sessions: usize,
+    /// Most connections. The system keeps up to 64 KiB of answers for each that does not take them.
+    pub connections: usize,
     /// Most requests that wait; beyond, the oldest are given up.
     pub waiting: usize,
     /// Most states evaluated together.
@@ -32,7 +34,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { flows: 1 << 17, flows_per_peer: 1 << 17, sessions: 1 << 14, waiting: 1 << 14, batch: 256, expiry: 10 }
+        Self {
+            flows: 1 << 17,
+            flows_per_peer: 1 << 17,
+            sessions: 1 << 14,
+            connections: 1 << 12,
+            waiting: 1 << 14,
+            batch: 256,
+            expiry: 10,
+        }
     }
 }
 
@@ -169,6 +179,16 @@ impl Engine {
     /// Sessions known.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
+    }
+
+    /// Whether a peer has a flow.
+    pub(super) fn has_flows(&self, peer: &Peer) -> bool {
+        self.sessions.flows_of(peer) > 0
+    }
+
+    /// Bytes of answers that [`replies`](Self::replies) has not taken.
+    pub(super) fn unsent(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Requests that wait.

@@ -26,6 +26,11 @@ pub enum ServiceError {
     OtherSocket(Address),
     #[error("{address}: {reason}")]
     Listen { address: Address, reason: String },
+    #[error(
+        "--user {0}: in this user namespace that user has no number, so that nobody can be told to be it \
+         (PrivateUsers=no lets a service of systemd's see users)"
+    )]
+    User(u32),
     #[error("metrics on {address}: {reason}")]
     Metrics { address: std::net::SocketAddr, reason: String },
     #[error("the sockets that systemd hands over: {0}")]

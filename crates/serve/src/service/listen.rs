@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
-use nix::sys::socket::{AddressFamily, SockType, SockaddrLike, SockaddrStorage, getsockname, getsockopt, sockopt};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrLike, SockaddrStorage, UnixAddr, bind, getsockname, getsockopt,
+    listen, socket, sockopt,
+};
 use nix::unistd::geteuid;
 
 use super::datagrams::Datagrams;
@@ -205,9 +208,12 @@ fn socket_fd(socket: &OwnedFd) -> std::os::fd::RawFd {
     socket.as_raw_fd()
 }
 
+/// A listening socket of that name. Nobody can connect before it has its permissions.
 fn named(path: &Path, mode: u32) -> io::Result<(UnixListener, u64)> {
-    let listener = UnixListener::bind(path)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    bind(socket_fd(&socket), &UnixAddr::new(path)?)?;
     fs::set_permissions(path, Permissions::from_mode(mode))?;
-    listener.set_nonblocking(true)?;
-    Ok((listener, fs::metadata(path)?.ino()))
+    listen(&socket, Backlog::MAXCONN)?;
+    Ok((UnixListener::from(socket), fs::metadata(path)?.ino()))
 }

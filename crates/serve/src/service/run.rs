@@ -11,7 +11,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::{info, warn};
 
 use super::Config;
-use super::connection::{Connection, Ended, SHARE};
+use super::connection::{Connection, SHARE};
 use super::engine::{Dropped, Engine};
 use super::error::ServiceError;
 use super::gather::Gather;
@@ -30,6 +30,9 @@ pub(super) const CONNECTIONS: u64 = 1 << 16;
 
 /// Time between two looks at what is old.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Bytes of answers that are collected before they are sent, where a turn has more.
+const AT_ONCE: usize = 1 << 20;
 
 /// A peer that has not taken its answers for so long is given up.
 const STALLED: Duration = Duration::from_secs(10);
@@ -68,11 +71,16 @@ pub struct Service {
     /// Listeners that have run out of file descriptors, until the next tick.
     pub(super) paused: Vec<usize>,
     pub(super) connections: HashMap<u64, Connection>,
+    /// Bytes of answers that wait for all of them.
+    pub(super) unsent: usize,
+    /// Whether connections without a flow have been looked for since the last tick.
+    pub(super) made_room: bool,
     pub(super) next: u64,
     control: UnixStream,
     pub(super) metrics: Metrics,
     pub(super) refused: OneASecond,
     pub(super) malformed: OneASecond,
+    pub(super) stalled: OneASecond,
     metrics_at: Option<SocketAddr>,
     gather: Gather,
     pub(super) began: Instant,
@@ -125,6 +133,9 @@ impl Service {
             listeners.push(Listener::bind(address, config.mode)?);
             info!(%address, "listening");
         }
+        if let Some(user) = config.users.iter().find(|user| !can_be_told(**user)) {
+            return Err(ServiceError::User(*user));
+        }
         let (metrics, registry) = Metrics::new();
         let metrics_at = match config.metrics {
             None => None,
@@ -150,11 +161,14 @@ impl Service {
             listeners,
             paused: Vec::new(),
             connections: HashMap::new(),
+            unsent: 0,
+            made_room: false,
             next: CONNECTIONS,
             control: service_end,
             metrics,
             refused: OneASecond::default(),
             malformed: OneASecond::default(),
+            stalled: OneASecond::default(),
             metrics_at,
             began: Instant::now(),
             buffer: vec![0; SHARE],
@@ -257,6 +271,10 @@ impl Service {
                     Listener::Udp(..) => self.read_datagrams(listener as usize - 1),
                 },
             };
+            // Greetings and refusals do not wait, so there may be any number of them in a turn.
+            if self.engine.unsent() > AT_ONCE {
+                self.send();
+            }
         }
         more
     }
@@ -298,12 +316,24 @@ impl Service {
                 self.metrics.drop(Dropped::Superseded.name(), round.superseded as u64);
             }
         }
+        self.send();
+        if decided > 0 {
+            self.metrics.decisions.inc_by(decided as u64);
+            let latency = start.elapsed().as_secs_f64();
+            (0..decided).for_each(|_| self.metrics.latency.observe(latency));
+            self.metrics.busy.inc_by(latency);
+        }
+    }
+
+    /// Sends the answers there are.
+    fn send(&mut self) {
         let (connections, listeners, touched) = (&mut self.connections, &mut self.listeners, &mut self.touched);
-        let mut lost = 0;
+        let (mut lost, unsent) = (0, &mut self.unsent);
         self.engine.replies(|peer, bytes| match peer {
             Peer::Stream(number) => {
                 if let Some(connection) = connections.get_mut(&number) {
                     connection.push(bytes);
+                    *unsent += bytes.len();
                     touched.push(number);
                 }
             }
@@ -322,12 +352,6 @@ impl Service {
             self.metrics.drop("unsent", lost);
         }
         self.flush();
-        if decided > 0 {
-            self.metrics.decisions.inc_by(decided as u64);
-            let latency = start.elapsed().as_secs_f64();
-            (0..decided).for_each(|_| self.metrics.latency.observe(latency));
-            self.metrics.busy.inc_by(latency);
-        }
     }
 
     /// Looks at what is old, and at the gauges.
@@ -339,10 +363,9 @@ impl Service {
         };
         let numbers = self.connections.iter().filter(|(_, connection)| stalled(connection));
         for number in numbers.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.metrics.drop("stalled", 1);
-            warn!(connection = number - CONNECTIONS, "does not take its answers: connection closed");
-            self.end(number, &Ended::Gone);
+            self.stall(number);
         }
+        self.made_room = false;
         for index in std::mem::take(&mut self.paused) {
             let _ = self.epoll.add(&self.listeners[index], readable(index));
         }
@@ -383,6 +406,33 @@ impl Service {
     }
 }
 
+/// Whether the system tells a user from others. In a user namespace it does so only for those that have a number there.
+fn can_be_told(user: u32) -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.is_empty() || is_mapped(&map, user)
+}
+
+/// Whether a map of user numbers, lines of `inside outside count`, has one for this user.
+fn is_mapped(map: &str, user: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers[..], [first, _, count] if (first..first + count).contains(&u64::from(user)))
+    })
+}
+
 fn readable(listener: usize) -> EpollEvent {
     EpollEvent::new(EpollFlags::EPOLLIN, listener as u64 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_a_namespace_are_those_with_a_number() {
+        assert!(is_mapped("         0          0 4294967295\n", 1000), "that of the host");
+        // As PrivateUsers= of systemd has it.
+        let private = "0 0 1\n61184 61184 1\n";
+        assert_eq!([0, 61184, 1000, 65534].map(|user| is_mapped(private, user)), [true, true, false, false]);
+    }
 }

@@ -48,6 +48,8 @@ const OF_A_PEER: usize = 16;
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
+    /// When there was last too little to forget, in s.
+    crowded: Option<u32>,
     places: HashMap<u64, usize>,
     /// Those of each peer.
     peers: HashMap<Peer, Vec<usize>>,
@@ -56,7 +58,7 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, places: HashMap::new(), peers: HashMap::new(), all: Slab::new() }
+        Self { most, crowded: None, places: HashMap::new(), peers: HashMap::new(), all: Slab::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -70,7 +72,8 @@ impl Sessions {
     /// The session of a peer that greets with this token; `None` if there are too many. `draw` gives random numbers.
     ///
     /// A greeting that is repeated gives no second session. A peer that has as many as it may loses the one without a flow
-    /// that has been silent for the longest time.
+    /// that has been silent for the longest time, and so does everybody where there are as many as there may be at all: who
+    /// only greets, whether it stays connected or not, keeps nobody out.
     pub(super) fn greet(&mut self, peer: Peer, token: u64, now: u32, mut draw: impl FnMut() -> u64) -> Option<u64> {
         let own = self.peers.get(&peer).map_or(&[][..], Vec::as_slice);
         if let Some(&place) = own.iter().find(|place| self.all[**place].token == token) {
@@ -81,6 +84,9 @@ impl Sessions {
             let idle = own.iter().copied().filter(|place| self.all[*place].flows.is_empty());
             let oldest = idle.min_by_key(|place| self.all[*place].seen)?;
             self.end(oldest);
+        }
+        if self.all.len() >= self.most {
+            self.make_room(now);
         }
         if self.all.len() >= self.most {
             return None;
@@ -96,6 +102,26 @@ impl Sessions {
         self.places.insert(number, place);
         self.peers.entry(peer).or_default().push(place);
         Some(number)
+    }
+
+    /// Forgets a share of the sessions without a flow, those that have been silent for the longest time. So many that not
+    /// every greeting has to look for them; and where there are fewer, once a second will do.
+    fn make_room(&mut self, now: u32) {
+        if self.crowded == Some(now) {
+            return;
+        }
+        let share = (self.most / 16).max(1);
+        let idle = self.all.iter().filter(|(_, session)| session.flows.is_empty());
+        let mut idle: Vec<(u32, usize)> = idle.map(|(place, session)| (session.seen, place)).collect();
+        if idle.len() > share {
+            idle.select_nth_unstable(share);
+            idle.truncate(share);
+        } else {
+            self.crowded = Some(now);
+        }
+        for (_, place) in idle {
+            self.end(place);
+        }
     }
 
     /// Flows of a peer in all its sessions.
