@@ -72,6 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     // Before anything is registered: an address that is taken is no reason to leave a controller behind.
     let server = arguments.metrics.map(metrics::bind).transpose()?;
+    // Before it too: who is interrupted while it attaches detaches what it has attached.
+    let ending = stays.then(running::ending).transpose()?;
     let attach = if stays { Attachment::attach } else { Attachment::renew };
     let attached = attach(&place, &laid, decider)?;
     if let Err(error) = sysctl::renew_default(&place.name) {
@@ -84,10 +86,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let says = format!("{} runs {} ({hash:016x}), decided {}", place.name, layout::name(&laid), decider.name());
     // It does, whether anybody can be told or not.
     let _ = output::print(&says);
-    if !stays {
-        return Ok(ExitCode::SUCCESS);
+    match ending {
+        Some(ending) => running::until_told_to_end(attached, agent, server, &ending),
+        None => Ok(ExitCode::SUCCESS),
     }
-    running::until_told_to_end(attached, agent, server)
 }
 
 /// A client of the service, which must be there and serve this policy. It may take half a period for an answer, so that there

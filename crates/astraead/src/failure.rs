@@ -8,6 +8,9 @@ use crate::output;
 /// Exit status for what the user can correct.
 pub(crate) const USER_ERROR: u8 = 2;
 
+/// Exit status after an interrupt, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// What the user can correct: what is wrong, where, and what was expected.
 #[derive(Debug)]
 pub(crate) struct Failure(String);

@@ -30,13 +30,8 @@ fn ignored(status: &str) -> u64 {
     bits.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Stays until it is interrupted or told to end, or its terminal is closed, then detaches. With an agent it answers the flows'
-/// records itself.
-pub(crate) fn until_told_to_end(
-    attached: Attachment,
-    agent: Option<Agent>,
-    page: Option<Page>,
-) -> Result<ExitCode, Failure> {
+/// A flag that is set when the process is interrupted or told to end, or its terminal is closed.
+pub(crate) fn ending() -> Result<Arc<AtomicBool>, Failure> {
     let ending = Arc::new(AtomicBool::new(false));
     let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
@@ -45,12 +40,22 @@ pub(crate) fn until_told_to_end(
             signal_hook::flag::register(signal, ending.clone())?;
         }
     }
+    Ok(ending)
+}
+
+/// Stays until the flag is set, then detaches. With an agent it answers the flows' records itself.
+pub(crate) fn until_told_to_end(
+    attached: Attachment,
+    agent: Option<Agent>,
+    page: Option<Page>,
+    ending: &AtomicBool,
+) -> Result<ExitCode, Failure> {
     let attached = Arc::new(attached);
     let stayed = page.map_or(Ok(()), |page| metrics::serve(page, &attached)).and_then(|()| match agent {
         Some(Agent { policy, client: Some(mut client) }) => {
-            agent::ask(&attached, &policy, &mut client, &ending).map_err(Failure::from)
+            agent::ask(&attached, &policy, &mut client, ending).map_err(Failure::from)
         }
-        Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, &ending).map_err(Failure::from),
+        Some(Agent { policy, client: None }) => agent::answer(&attached, &policy, ending).map_err(Failure::from),
         None => {
             while !ending.load(Ordering::Relaxed) && attached.is_there() {
                 std::thread::sleep(TICK);

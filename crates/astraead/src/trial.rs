@@ -10,10 +10,7 @@ use nix::libc;
 use nix::sys::prctl;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-use crate::failure::Failure;
-
-/// Exit status after an interrupt, as shells have it.
-const INTERRUPTED: u8 = 130;
+use crate::failure::{Failure, INTERRUPTED};
 
 /// Set by signals that ask for an end.
 static CANCEL: AtomicBool = AtomicBool::new(false);
@@ -37,6 +34,8 @@ pub(crate) struct Arguments {
 
 /// Reads a trial from standard input and writes what came of it to standard output (`astraea_testbed::document`).
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // Nothing that the trial makes outlives this process; so that it does not outlive its caller either, whenever that ends:
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
     let mut json = String::new();
     io::stdin().read_to_string(&mut json)?;
     let traffic = if arguments.quic { Traffic::Quic } else { Traffic::Tcp };
@@ -46,8 +45,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         trial::check(&job)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Nothing that the trial makes outlives this process; so that it does not outlive its caller either:
-    prctl::set_pdeathsig(Signal::SIGKILL)?;
     stop_on_signals()?;
     let done = trial::run(&job, arguments.seed, arguments.lateness_limit, &CANCEL)?;
     if CANCEL.load(Ordering::Relaxed) {

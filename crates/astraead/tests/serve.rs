@@ -305,6 +305,22 @@ fn load(transport: &[&str], duration: &str) -> serde_json::Value {
 }
 
 #[test]
+fn a_load_that_is_interrupted_leaves_nothing_behind() {
+    let directory = Directory::new("interrupted");
+    let mut load = Command::new(PROGRAM)
+        .args(["bench-serve", "--flows", "5", "--duration", "60s"])
+        .env("TMPDIR", &directory.0)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let entries = || std::fs::read_dir(&directory.0).unwrap().flatten().map(|entry| entry.path());
+    eventually(|| entries().find(|path| path.join("serve.sock").exists()));
+    kill(Pid::from_raw(load.id().cast_signed()), Signal::SIGTERM).unwrap();
+    assert_eq!(load.wait().unwrap().code(), Some(130));
+    assert_eq!(entries().count(), 0);
+}
+
+#[test]
 fn a_load_of_a_moment() {
     for transport in [
         &["--period", "30ms"][..],

@@ -53,9 +53,10 @@ impl Emulator {
     pub fn start(mut config: Config) -> Result<Self, Error> {
         config.routing = Routing::ByAddress;
         config.validate()?;
-        kill_orphans();
         let senders = Namespace::new()?;
         let receivers = Namespace::new()?;
+        // Who has no rights cannot tell whose emulation has gone.
+        kill_orphans();
         let senders_device = end(&senders, SENDERS, RECEIVERS)?;
         let receivers_device = end(&receivers, RECEIVERS, SENDERS)?;
         let running = Running::start(config, senders_device, receivers_device)?;

@@ -227,12 +227,17 @@ impl Attachment {
     /// # Errors
     /// Those of the kernel; then the old policy stays.
     pub fn swap(&self, policy: &intf::Policy) -> Result<()> {
-        let mut holder = object::put_policy(self.map("policies"), policy)?;
+        let mut holder = object::hold_policy(policy)?;
         let (next, file) = (self.place.directory.join(NEXT), self.place.directory.join(POLICY));
         let failed = |error: &dyn std::error::Error| Error::system(format!("cannot write {}", file.display()), error);
         // One that was killed here may have left it.
         let _ = fs::remove_file(&next);
         holder.pin(&next).map_err(|error| failed(&error))?;
+        if let Err(error) = object::use_policy(self.map("policies"), &holder) {
+            let _ = fs::remove_file(&next);
+            return Err(error);
+        }
+        // Within one directory that could be written to just now.
         fs::rename(&next, &file).map_err(|error| failed(&error))
     }
 

@@ -119,12 +119,26 @@ pub(crate) fn map(object: &Object, name: &str) -> Result<MapHandle> {
 
 /// Puts a policy into a map of its own, which is returned, and that map into `policies`: flows see the old one or the new one.
 pub(crate) fn put_policy(policies: &impl MapCore, policy: &intf::Policy) -> Result<MapHandle> {
-    let failed = |error: libbpf_rs::Error| Error::system("cannot put the policy into the kernel", &error);
-    let holder = holder().map_err(failed)?;
-    set(&holder, policy)?;
-    let id = holder.as_fd().as_raw_fd();
-    policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+    let holder = hold_policy(policy)?;
+    use_policy(policies, &holder)?;
     Ok(holder)
+}
+
+/// A map with a policy, which nobody uses yet.
+pub(crate) fn hold_policy(policy: &intf::Policy) -> Result<MapHandle> {
+    let holder = holder().map_err(|error| put_failed(&error))?;
+    set(&holder, policy)?;
+    Ok(holder)
+}
+
+/// Puts a policy's map into `policies`.
+pub(crate) fn use_policy(policies: &impl MapCore, holder: &MapHandle) -> Result<()> {
+    let id = holder.as_fd().as_raw_fd();
+    policies.update(&0_u32.to_ne_bytes(), &id.to_ne_bytes(), MapFlags::ANY).map_err(|error| put_failed(&error))
+}
+
+fn put_failed(error: &libbpf_rs::Error) -> Error {
+    Error::system("cannot put the policy into the kernel", error)
 }
 
 /// Writes the only element of a map.

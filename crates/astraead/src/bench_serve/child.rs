@@ -3,10 +3,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use astraea_serve::Address;
+use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, mkdtemp};
 
@@ -35,7 +37,11 @@ impl Child {
         let expiry = (3 * arguments.period.as_secs()).max(10).to_string();
         // Those of a flood among them.
         let flows = (arguments.flows + 4096).to_string();
-        let process = Command::new(std::env::current_exe()?)
+        let mut command = Command::new(std::env::current_exe()?);
+        // It does not outlive this process, whatever that ends by.
+        // SAFETY: prctl(2) is safe between fork and exec.
+        unsafe { command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGTERM)?)) };
+        let process = command
             .args(["serve", "--listen", &address.to_string(), "--metrics", &metrics.to_string()])
             .args(["--policy", &arguments.policy, "--max-wait", &arguments.max_wait])
             .args(["--max-flows", &flows, "--expiry", &expiry, "--log-level", "warn"])

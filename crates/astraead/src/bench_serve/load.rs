@@ -1,5 +1,7 @@
 //! Flows that ask, in one thread.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use astraea_serve::{Address, Client, Decision, Key, Origin, Report};
@@ -32,6 +34,8 @@ pub(super) struct Load {
     pub(super) flood: Option<Kind>,
     /// The service's process, if it is known.
     pub(super) process: Option<i32>,
+    /// Set when there is no time for more.
+    pub(super) ending: Arc<AtomicBool>,
 }
 
 /// What came of it.
@@ -162,7 +166,7 @@ impl<'a> Work<'a> {
         }
         let (mut next, mut looked) = (0, start);
         let mut events = vec![EpollEvent::empty(); 1024];
-        while start.elapsed() < duration {
+        while start.elapsed() < duration && !self.load.ending.load(Ordering::Relaxed) {
             // Where this thread cannot keep up it must not go on for ever.
             while !period.is_zero() && start.elapsed() >= due[next].0 && start.elapsed() < duration {
                 let flow = due[next].1;

@@ -7,14 +7,15 @@ mod process;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use astraea_serve::{Address, Key};
 use clap::Args;
 use serde_json::json;
 
-use crate::failure::Failure;
-use crate::output;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::{output, running};
 use child::Child;
 use flood::Kind;
 use load::{Load, Measured};
@@ -90,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err("--duration: expected more than 0".into());
     }
     let key = arguments.key.as_deref().map(Key::load).transpose()?;
+    let ending = running::ending()?;
     let child = match arguments.connect {
         Some(_) => None,
         None if arguments.apart => Some(process::apart(|| Child::start(arguments))?),
@@ -109,8 +111,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         period: arguments.period,
         duration: arguments.duration,
         flood: arguments.flood,
+        ending,
     };
     let measured = load.run()?;
+    if load.ending.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     let batch = child.as_ref().and_then(Child::mean_batch);
     let result = result(arguments, &load, &measured, batch);
     if arguments.json {

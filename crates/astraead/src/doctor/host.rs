@@ -123,10 +123,10 @@ fn bpf() -> [Check; 4] {
 fn file_system() -> Check {
     let name = "BPF file system";
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let place =
-        mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"bpf"));
-    match place {
-        Some(fields) => Check::ok(name, fields[1]),
+    // Where else one may be mounted is of no use: `attach` looks there.
+    let there = |line: &str| line.split(' ').skip(1).take(2).eq([system::FILE_SYSTEM, "bpf"]);
+    match mounts.lines().find(|line| there(line)) {
+        Some(_) => Check::ok(name, system::FILE_SYSTEM),
         None if system::capabilities() & (1 << system::SYS_ADMIN) != 0 => {
             Check::ok(name, "not mounted; astraea attach does that")
         }

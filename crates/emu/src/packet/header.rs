@@ -35,7 +35,7 @@ pub(crate) struct Headers {
 impl Headers {
     /// Reads the headers of an IP packet; `None` if it is none.
     pub(crate) fn read(vnet: VnetHeader, packet: &[u8]) -> Option<Self> {
-        let (addresses, ecn, protocol, transport) = match packet.first()? >> 4 {
+        let (addresses, ecn, protocol, transport, least) = match packet.first()? >> 4 {
             4 if packet.len() >= 20 => {
                 let length = usize::from(packet[0] & 15) * 4;
                 // No kernel takes such a packet; a mark would have to find its checksum in a header that is not there.
@@ -43,15 +43,15 @@ impl Headers {
                     return None;
                 }
                 let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3FFF != 0;
-                (&packet[12..20], packet[1], packet[9], (!fragment).then_some(length))
+                (&packet[12..20], packet[1], packet[9], (!fragment).then_some(length), length)
             }
-            6 if packet.len() >= 40 => (&packet[8..40], packet[1] >> 4, packet[6], Some(40)),
+            6 if packet.len() >= 40 => (&packet[8..40], packet[1] >> 4, packet[6], Some(40), 40),
             _ => return None,
         };
-        // The offload tells where the transport header is even behind IPv6 extension headers.
-        let least = if packet[0] >> 4 == 4 { 20 } else { 40 };
-        let partial = vnet.needs_checksum() && vnet.checksum_offset() == 16 && vnet.checksum_start() >= least;
-        let transport = if partial { Some(usize::from(vnet.checksum_start())) } else { transport };
+        // The offload tells where the transport header is even behind IPv6 extension headers, but not before the end of IP's.
+        let start = usize::from(vnet.checksum_start());
+        let partial = vnet.needs_checksum() && vnet.checksum_offset() == 16 && start >= least;
+        let transport = if partial { Some(start) } else { transport };
         let whole = transport.filter(|start| !partial && protocol == UDP && packet.len() >= start + 8);
         let ports = transport
             .filter(|_| partial || matches!(protocol, TCP | UDP))
