@@ -175,6 +175,13 @@ def test_bad_actions_and_seeds() -> None:
         envs.step(np.zeros(2, np.float32))
     with pytest.raises(ValueError, match=r"actions\[1\]: is inf, expected a number"):
         envs.step(np.array([[0], [np.inf]], np.float32))
+    with pytest.raises(ValueError, match=r"actions: are of type complex128, expected numbers"):
+        envs.step(np.array([[1j], [2j]]))
+    beyond, most = np.array([[1e300], [0.0]]), np.array([[1e30], [0.0]], np.float32)
+    envs.reset(seed=1)
+    first = envs.step(beyond)
+    envs.reset(seed=1)
+    assert np.array_equal(first[0], envs.step(most)[0]), "limited like every other number"
     with pytest.raises(ValueError, match=r"action: is .*, expected a number without an imaginary part"):
         env.step(np.array([1j]))
     whole = "expected a whole number from 0 to 18446744073709551615"

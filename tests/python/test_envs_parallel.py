@@ -40,6 +40,28 @@ def test_turn_based_api() -> None:
         api_test(multi_flow_v0.env(duration=3), num_cycles=300)
 
 
+def test_turn_based_episodes_end_wherever_flows_come() -> None:
+    """A flow that first asks when the episode is over never was an agent."""
+    ends = set()
+    for seed in range(40):
+        env = multi_flow_v0.env(flows=30, arrival_gap=0.1, lifetime=None, duration=3.0)
+        env.reset(seed=seed)
+        for _ in env.agent_iter():
+            terminated, truncated = env.last()[2:4]
+            env.step(None if terminated or truncated else np.zeros(1, np.float32))
+        assert env.agents == []
+        parallel = multi_flow_v0.parallel_env(flows=30, arrival_gap=0.1, lifetime=None, duration=3.0)
+        parallel.reset(seed=seed)
+        acted: set[str] = set()
+        while parallel.agents:
+            acted |= set(parallel.agents)
+            step = parallel.step({agent: np.zeros(1, np.float32) for agent in parallel.agents})
+            truncated_now = {agent for agent, over in step[3].items() if over}
+        assert truncated_now <= acted
+        ends.add(len(parallel._native.agents()[0]) - len(truncated_now))
+    assert ends > {0}, "in some episodes a flow comes too late"
+
+
 def test_agents_come_and_go() -> None:
     env = multi_flow_v0.parallel_env(flows=5, arrival_gap=1.0, lifetime=5.0)
     came, left, waited = set(), set(), 0

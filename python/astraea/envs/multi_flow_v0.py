@@ -99,7 +99,7 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
 
         Returns:
             Observations, rewards, terminations, truncations and infos (time in s) of the agents that acted and of those
-            that have appeared.
+            that have appeared, unless the episode is over: who could not act any more never was an agent.
 
         Raises:
             ValueError: If a live agent has no action, or something else has one.
@@ -110,7 +110,8 @@ class ParallelMultiFlowEnv(ParallelEnv[str, Array, Array]):  # type: ignore[misc
             return {}, {}, {}, {}, {}
         self._native.step([number_of(actions[agent]) if agent in actions else 0.0 for agent in self.possible_agents])
         indices, left = self._native.agents()
-        live, over = self._names(indices), self._native.is_over
+        over = self._native.is_over
+        live = [agent for agent in self._names(indices) if not over or agent in actions]
         agents = live + self._names(left)
         reward = self._native.reward()
         self.agents = [] if over else live

@@ -75,6 +75,7 @@ class NativeEnv(gymnasium.Env[Array, Array]):
 
     def __init__(self, settings: Any) -> None:
         self._native = Environment(self.kind, to_json(settings))
+        self._names = self._native.info_names
         self._seeded = False
         self.observation_space, self.action_space = spaces_of(self._native)
 
@@ -111,4 +112,4 @@ class NativeEnv(gymnasium.Env[Array, Array]):
         return observation, reward, terminated, truncated, self._info()
 
     def _info(self) -> dict[str, Any]:
-        raise NotImplementedError
+        return dict(zip(self._names, self._native.info().tolist(), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from astraea.envs.native import NativeEnv
 from astraea.envs.settings import SelectorSettings
@@ -42,7 +42,3 @@ class SelectorEnv(NativeEnv):
 
     def __init__(self, **settings: Unpack[SelectorSettings]) -> None:
         super().__init__(settings)
-        self._names = self._native.info_names
-
-    def _info(self) -> dict[str, Any]:
-        return dict(zip(self._names, self._native.info().tolist(), strict=True))

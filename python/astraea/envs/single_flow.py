@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from astraea.envs.native import NativeEnv
 from astraea.envs.settings import SingleFlowSettings
@@ -49,7 +49,3 @@ class SingleFlowEnv(NativeEnv):
 
     def __init__(self, **settings: Unpack[SingleFlowSettings]) -> None:
         super().__init__(settings)
-        self._names = self._native.info_names
-
-    def _info(self) -> dict[str, Any]:
-        return dict(zip(self._names, self._native.info().tolist(), strict=True))

@@ -17,6 +17,9 @@ from astraea.envs.settings import MultiFlowSettings, OrcaSettings, SelectorSetti
 MOST_ENVS = 1_000_000
 """Environments that can be stepped together; each takes some kilobytes at least."""
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest action that the native module takes."""
+
 Scalar = TypeVar("Scalar", bound=np.generic)
 Flags = NDArray[np.bool_]
 Step = tuple[Array, NDArray[np.float64], Flags, Flags, dict[str, Any]]
@@ -121,6 +124,11 @@ class NativeVectorEnv(VectorEnv[Array, Array, Any]):
             raise ValueError(
                 f"actions: are of type {given.dtype}, expected whole numbers from 0 to {self._choices - 1}"
             )
+        if given.dtype.kind not in "biuf":
+            raise ValueError(f"actions: are of type {given.dtype}, expected numbers")
+        if given.dtype.itemsize > np.dtype(np.float32).itemsize:
+            # What is beyond 32 bits is beyond any limit, but infinite it is not.
+            given = np.where(np.isfinite(given), np.clip(given, -LARGEST, LARGEST), given)
         return np.ascontiguousarray(given, np.float32).reshape(-1)
 
     def _out(self, array: NDArray[Scalar]) -> NDArray[Scalar]:
