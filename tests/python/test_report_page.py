@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -83,6 +84,25 @@ def test_the_data_are_valid_json(page: Path) -> None:
     assert set(plain["charts"]) == {"throughput", "delay", "jain", "convergence", "tradeoff"}
     assert "completion" in data["blocks"]["requests"]["charts"]
     assert len([key for key in data["blocks"] if key.startswith("sweep-")]) == 4
+
+
+def test_runs_of_one_name_and_of_the_names_of_the_page_have_places_of_their_own(tmp_path: Path) -> None:
+    """Two runs of one title, of which one's point could be taken for the other, and titles that are the page's own."""
+    points = [(f"rate {rate}", {"rate": rate}) for rate in (1, 2, 3)]
+    short = partial(write_run, schemes=("alpha",), trials=1, lives=[(0.0, 4.0), (1.0, 3.0)])
+    runs = [
+        short(tmp_path / "a", title="Two", points=points),
+        short(tmp_path / "b", title="Two"),
+        short(tmp_path / "c", title="Report data"),
+        short(tmp_path / "d", title="Metrics"),
+    ]
+    html = build(runs, tmp_path / "page.html").read_text()
+    parser = Resources()
+    parser.feed(html)
+    assert len(parser.ids) == len(set(parser.ids))
+    data = json.loads(re.findall(r'<script[^>]*id="report-data"[^>]*>(.*?)</script>', html, re.DOTALL)[0])
+    assert set(data["blocks"]) == {"two--sweep", "two--p0", "two--p1", "two--p2", "two-2", "report-data-2", "metrics-2"}
+    assert "moving average over 0.1 s" in html, "a fortieth of what a short run lasts"
 
 
 def test_a_page_does_not_replace_what_it_is_made_from(tmp_path: Path) -> None:
@@ -244,7 +264,7 @@ def test_the_theme_follows_the_system_and_the_button(opened: Browser) -> None:
 
 def test_another_trial_and_another_metric_can_be_chosen(opened: Browser) -> None:
     lines = "document.querySelector('#three-flows-40-s-apart--throughput .view svg').innerHTML"
-    title = "document.querySelector('#sweep-sweep--sweep .role-axis-title text').textContent"
+    title = "document.querySelector('#sweep--sweep--sweep .role-axis-title text').textContent"
     before, metric = opened.evaluate(lines), opened.evaluate(title)
     change = """(() => { const s = document.querySelector('%s'); s.selectedIndex = (s.selectedIndex + 1) %% s.length;
     s.dispatchEvent(new Event('change')); })()"""

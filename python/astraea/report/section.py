@@ -41,7 +41,7 @@ class Section:
     def data(self) -> dict[str, Any]:
         """What the page's script needs, by the anchor of the block."""
         blocks = {part.anchor: part.data for part in self.blocks}
-        overview = {f"{self.anchor}-sweep": drawn(self.run.schemes, [self.overview])} if self.overview else {}
+        overview = {f"{self.anchor}--sweep": drawn(self.run.schemes, [self.overview])} if self.overview else {}
         return overview | blocks
 
     @property
@@ -95,7 +95,7 @@ def section(run: Run, index: Mapping[str, int], anchor: str) -> Section:
         overall=headline(run),
         overview=sweep(run, index) if len(run.points) > 1 else None,
         blocks=[
-            block(run.at(point), index, anchor if len(run.points) == 1 else f"{anchor}-{number}", point.label, budget)
+            block(run.at(point), index, anchor if len(run.points) == 1 else f"{anchor}--p{number}", point.label, budget)
             for number, point in enumerate(detailed)
         ],
         scenario_text=text,
@@ -109,16 +109,20 @@ def _detailed(run: Run) -> list[Point]:
     return spread(run.points, max(2, min(MAX_POINTS, limit)))
 
 
+RESERVED = ("top", "theme", "metrics", "reproduce", "report-data")
+"""Identifiers of the page itself."""
+
+
 def anchors(runs: list[Run]) -> list[str]:
-    """One unique, readable fragment identifier per run."""
-    found: list[str] = []
+    """One unique, readable fragment identifier per run, without the `--` that stands before what belongs to it."""
+    found: list[str] = [*RESERVED]
     for run in runs:
-        base = re.sub(r"[^a-z0-9]+", "-", run.title.lower()).strip("-")[:48] or "run"
+        base = re.sub(r"[^a-z0-9]+", "-", run.title.lower())[:48].strip("-") or "run"
         name, count = base, 2
         while name in found:
             name, count = f"{base}-{count}", count + 1
         found.append(name)
-    return found
+    return found[len(RESERVED) :]
 
 
 def _text(value: Any) -> str:

@@ -55,7 +55,8 @@ def delay(context: Context) -> Chart | None:
     return Chart(
         key="delay",
         title="Queueing delay over time",
-        how=f"Time that packets waited in the queue of {link}; moving average over 0.5 s. Lower is better.",
+        how=f"Time that packets waited in the queue of {link}; moving average over {context.grid.window_s:.2g} s. "
+        "Lower is better.",
         spec=panels(context, "delay", layers),
         data={"delay": {"lines": lines}},
         panels=len(context.schemes),

@@ -35,7 +35,7 @@ def throughput(context: Context) -> Chart | None:
         if line["kind"] == "flow":
             line["name"] = names[int(line["key"][1:])]
     note = f"{len(flows)} of {total} flows are drawn." if len(flows) < total else ""
-    how = "One colour per flow, in the order of arrival; moving average over 0.5 s."
+    how = f"One colour per flow, in the order of arrival; moving average over {context.grid.window_s:.2g} s."
     if "fair" in kinds:
         how += " Dashed: the fair share of each active flow, on which the lines should meet."
     if "capacity" in kinds:
