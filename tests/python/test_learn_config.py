@@ -106,6 +106,9 @@ def test_what_is_written_is_what_was_read(tmp_path: Path) -> None:
             ("[run]", "[validation]\njain = 0\nutilization = 0\nsettled = 0\n[run]"),
             "mine.toml: validation: expected one of jain, utilization and settled above 0",
         ),
+        (("[run]", "[td3]\nreplays = 1e16\n[run]"), "mine.toml: td3.replays: expected less than or equal to 10000"),
+        (("[run]", "[td3]\nupdates_per_second = 1e16\n[run]"), "td3.updates_per_second: expected less than or equal"),
+        (("updates = 10", f"updates = 1{'0' * 400}"), "mine.toml: run.updates: expected less than or equal to 9007199"),
         (("updates = 10", "updates = 0"), "mine.toml: run.updates: expected greater than or equal to 1, not 0"),
     ],
 )

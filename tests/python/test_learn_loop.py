@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import signal
@@ -20,11 +21,13 @@ torch = pytest.importorskip("torch", reason="the extra train is not installed")
 
 from learn_toy import ToyBatch, ToyRollouts  # noqa: E402
 
+from astraea.cli.output import err  # noqa: E402
 from astraea.errors import UserError  # noqa: E402
 from astraea.learn import checkpoint  # noqa: E402
 from astraea.learn.config import Config  # noqa: E402
 from astraea.learn.divergence import Divergence  # noqa: E402
 from astraea.learn.loop import Parts, Training  # noqa: E402
+from astraea.learn.view import View  # noqa: E402
 
 
 def config(*, run: dict[str, Any] | None = None, td3: dict[str, Any] | None = None, **others: Any) -> Config:
@@ -101,6 +104,21 @@ def test_the_first_look_is_taken_once(tmp_path: Path) -> None:
     resumed.run(minutes=0.0)
     assert_same(begun, resumed)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_training_outlives_who_watched_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    view = View(err(), updates=10, minutes=None)
+    names = ("score", "jain", "jain_p10", "utilization", "rtt_inflation", "loss")
+    entry: dict[str, Any] = {"iteration": 1, "updates": 2, "best": 1.0, **{f"validation.{name}": 1.0 for name in names}}
+    for _ in range(2):
+        with view:
+            view(entry)
+    assert not view.shown
 
 
 def test_a_time_limit_only_decides_where_it_stops(tmp_path: Path) -> None:

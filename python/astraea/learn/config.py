@@ -21,7 +21,7 @@ RESOLVED = "config.toml"
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=2**53)]
 Sizes = Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=8, strict=False)]
 ActorSizes = Annotated[
     tuple[Annotated[int, Field(ge=2, le=1024)], ...], Field(min_length=1, max_length=7, strict=False)
@@ -83,9 +83,9 @@ class Td3Settings(Settings):
     """Rewards that are summed before the critics estimate the rest: n of n-step returns."""
     batch: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     """Transitions of an update."""
-    replays: Positive = 2.0
+    replays: Annotated[float, Field(gt=0, le=10_000)] = 2.0
     """How often a transition is learnt from, on average; sets the updates of an iteration unless the next key does."""
-    updates_per_second: Positive | None = None
+    updates_per_second: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Updates for each simulated second of an environment, whatever the number of transitions."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 5e-4
     """Step size of Adam, for actor and critics."""

@@ -48,8 +48,8 @@ class Watch:
         self.diverged = self.diverged + 1 if diverged > DIVERGED_SHARE * episodes else 0
         if self.diverged >= DIVERGED_ITERATIONS:
             raise Divergence(
-                f"windows stay at their limit: more than {DIVERGED_SHARE:.0%} of the episodes had to be ended in "
-                f"{self.diverged} iterations in a row"
+                f"windows stay at their limit, or half of what is sent is lost: more than {DIVERGED_SHARE:.0%} of the "
+                f"episodes had to be ended in {self.diverged} iterations in a row"
             )
 
     def updates(self, progress: Progress, *, finite: bool) -> None:

@@ -184,7 +184,7 @@ class Training:
         )
         rewards = None if own is None else own(batch.statistics())
         rows = self.layout.rows(batch.transitions(td3.gamma, td3.steps, rewards))
-        rows[:, -2] *= td3.reward_scale
+        rows[:, self.layout.reward] *= td3.reward_scale
         mean = batch.reward_mean if rewards is None else float(rewards.mean()) if len(rewards) else 0.0
         return Gathered(rows, batch.decisions, batch.episodes, batch.diverged, batch.seconds, mean)
 
@@ -193,9 +193,10 @@ class Training:
         settings = self.config.td3
         self.replay.add(gathered.rows)
         self.decisions += gathered.decisions
-        self.learner.see_reward(gathered.reward * settings.reward_scale)
+        if gathered.decisions > 0:
+            self.learner.see_reward(gathered.reward * settings.reward_scale)
         # As if the largest sum of n rewards were earned again and again.
-        largest = float(np.abs(gathered.rows[:, -2]).max(initial=0.0))
+        largest = float(np.abs(gathered.rows[:, self.layout.reward]).max(initial=0.0))
         worth = largest / (1 - settings.gamma**settings.steps)
         self.watch.rollouts(len(gathered.rows), worth, gathered.diverged, gathered.episodes)
         if self.replay.size >= max(settings.warm_up, 1):

@@ -35,9 +35,19 @@ class Layout:
         return slice(self.here.stop, self.here.stop + self.g + self.s)
 
     @property
+    def reward(self) -> int:
+        """Place of the reward."""
+        return 2 * (self.g + self.s) + 1
+
+    @property
+    def discount(self) -> int:
+        """Place of the discount of what comes n periods later."""
+        return self.reward + 1
+
+    @property
     def width(self) -> int:
-        """Values of a row; the last two are reward and discount."""
-        return 2 * (self.g + self.s) + 3
+        """Values of a row."""
+        return self.discount + 1
 
     def rows(self, transitions: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
         """Transitions as rows, shape (n, width)."""

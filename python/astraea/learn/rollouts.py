@@ -30,7 +30,7 @@ class Batch(Protocol):
 
     @property
     def diverged(self) -> int:
-        """Episodes that were ended because windows stayed at their limit."""
+        """Episodes that were ended: a window stayed at its limit, or half of what a flow sent was lost."""
 
     @property
     def reward_mean(self) -> float:

@@ -97,7 +97,7 @@ class Td3(nn.Module):
     def target(self, rows: Tensor, noise: Tensor) -> Tensor:
         """What the critics should say, shape (n,), with standard normal `noise` of shape (n,)."""
         settings, there = self.settings, rows[:, self.layout.there]
-        reward, discount = rows[:, -2], rows[:, -1]
+        reward, discount = rows[:, self.layout.reward], rows[:, self.layout.discount]
         if self.centre is not None:
             # 1 + gamma + … for each of the steps; for ever after an end, where there is no reward any more.
             reward = reward - self.centre * (1.0 - discount) / (1.0 - settings.gamma)

@@ -46,7 +46,10 @@ class View:
         if "validation.score" in entry:
             self._validated = entry
             if self.shown and not self.console.is_terminal:
-                self.console.print(self._line(), soft_wrap=True)
+                try:
+                    self.console.print(self._line(), soft_wrap=True)
+                except BrokenPipeError:  # nobody reads on, which is no reason to end a training
+                    self.shown = False
 
     def _left(self) -> float | None:
         """Seconds until the end, as far as can be told."""
