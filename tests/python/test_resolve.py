@@ -253,6 +253,15 @@ def test_too_many_slots_are_the_durations_fault() -> None:
     simulated.check(resolved("three-flows", "duration=40h", "record=20ms"), "x")
 
 
+def test_too_many_draws_are_refused_before_they_are_made() -> None:
+    every = '{low = "%s", high = "%s", every = "1ms"}'
+    for key, low, high in (("rate", "16Mbps", "32Mbps"), ("delay", "10ms", "20ms")):
+        settings = [f"link.bottleneck.{key}={every % (low, high)}", "duration=10000000s"]
+        message = rf"^link\.bottleneck\.{key}: every 1ms for 10000000s makes 1\.0e\+10 draws; expected at most 1e\+06$"
+        with pytest.raises(UserError, match=message):
+            resolved("three-flows", *settings)
+
+
 def test_hosts_agree_on_the_time_of_day_which_the_seed_draws() -> None:
     clocks = [[flow.clock_ns for flow in resolved("three-flows", seed=seed).flows] for seed in (1, 1, 2)]
     assert clocks[0] == clocks[1] != clocks[2]

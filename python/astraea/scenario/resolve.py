@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 
 _CLOCK = 2**33
+
+MAX_DRAWS = 10**6
+"""Most draws of a link's rate or delay in a trial."""
 """Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
 
 
@@ -189,7 +192,7 @@ def _link(
         rate: dict[str, Any] = {"trace": trace.path}
         mean = trace.mean_rate
     elif isinstance(link.rate, RandomRate):
-        rate = {"schedule": _redrawn(link.rate, end, [seed, 2**31 + index]), "repeat_ns": 0}
+        rate = {"schedule": _redrawn(f"link.{name}.rate", link.rate, end, [seed, 2**31 + index]), "repeat_ns": 0}
         mean = (link.rate.low + link.rate.high) / 2
     elif link.schedule is not None:
         rate = {"schedule": [list(step) for step in link.schedule], "repeat_ns": link.period or 0}
@@ -204,13 +207,18 @@ def _link(
     if isinstance(link.delay, list):
         delay = {"schedule": [list(step) for step in link.delay]}
     elif isinstance(link.delay, RandomDelay):
-        steps = _redrawn(link.delay, end, [seed, 2**32 + index])
+        steps = _redrawn(f"link.{name}.delay", link.delay, end, [seed, 2**32 + index])
         delay = {"schedule": [[time, round(drawn)] for time, drawn in steps]}
     return native_form.link(name, link, rate, delay, _limit(link.buffer, mean, max(crossing)))
 
 
-def _redrawn(rule: RandomRate | RandomDelay, end: int, stream: Sequence[int]) -> list[tuple[int, float]]:
-    """A rate or delay drawn anew until `end` ns: times and values."""
+def _redrawn(key: str, rule: RandomRate | RandomDelay, end: int, stream: Sequence[int]) -> list[tuple[int, float]]:
+    """A rate or delay drawn anew until `end` ns: times and values. `UserError` if they are too many to be kept."""
+    if end // rule.every > MAX_DRAWS:
+        raise UserError(
+            f"{key}: every {format_time(rule.every)} for {format_time(end)} makes {end / rule.every:.1e} draws; "
+            f"expected at most {MAX_DRAWS:.0e}"
+        )
     draws = np.random.default_rng(stream).uniform(rule.low, rule.high, -(-end // rule.every)).tolist()
     return [(step * rule.every, drawn) for step, drawn in enumerate(draws)]
 
