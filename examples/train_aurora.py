@@ -141,7 +141,8 @@ def main() -> None:
     parser.add_argument("--seed", type=whole, default=1)
     options = parser.parse_args()
     directory = Path(options.file).resolve().parent
-    if not options.file.endswith(".aurora") or not os.access(directory, os.W_OK):
+    writable = os.access(directory, os.W_OK) and not Path(options.file).is_dir()
+    if not options.file.endswith(".aurora") or not writable:
         print(
             f"train_aurora.py: {options.file}: expected NAME.aurora in a directory that can be written to",
             file=sys.stderr,

@@ -144,7 +144,8 @@ def main() -> None:
             fail(str(error))
         return
     directory = Path(options.file).resolve().parent
-    if not options.file.endswith(".mocc") or not os.access(directory, os.W_OK):
+    writable = os.access(directory, os.W_OK) and not Path(options.file).is_dir()
+    if not options.file.endswith(".mocc") or not writable:
         fail(f"{options.file}: expected NAME.mocc in a directory that can be written to")
     learner = train(options.steps, options.seed)
     command = f"examples/train_mocc.py --steps {options.steps} --seed {options.seed}"

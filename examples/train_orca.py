@@ -181,7 +181,8 @@ def main() -> None:
         print(f"{options.score}: mean rewards {score(scored):.4f} and {score(scored, seed=2 * 10**9):.4f}")
         return
     directory = Path(options.file).resolve().parent
-    if not options.file.endswith(".orca") or not os.access(directory, os.W_OK):
+    writable = os.access(directory, os.W_OK) and not Path(options.file).is_dir()
+    if not options.file.endswith(".orca") or not writable:
         fail(f"{options.file}: expected NAME.orca in a directory that can be written to")
     learner = train(options.steps, options.seed)
     command = f"examples/train_orca.py --steps {options.steps} --seed {options.seed}"

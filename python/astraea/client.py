@@ -418,7 +418,7 @@ def _parse(address: str) -> tuple[socket.AddressFamily, str | tuple[str, int]]:
     if kind == "unix" and rest:
         return socket.AF_UNIX, rest
     host, _, port = rest.rpartition(":")
-    if kind == "udp" and host and port.isdecimal():
+    if kind == "udp" and host and port.isdecimal() and 0 < int(port) < 1 << 16:
         with suppress(OSError):
             family, *_, target = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
             return family, (str(target[0]), int(target[1]))

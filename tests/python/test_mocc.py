@@ -140,14 +140,26 @@ def test_native_policy_is_the_network(trainer: ModuleType) -> None:
     assert np.abs(policy.forward(observations) - expected[:, 0]).max() < 1e-5
 
 
+@pytest.fixture
+def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory with one in the place of a policy."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mocc").mkdir()
+
+
+@pytest.mark.usefixtures("_directory")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["nowhere/mine.mocc"], "nowhere/mine.mocc: expected NAME.mocc in a directory that can be written to"),
+        ([".mocc"], ".mocc: expected NAME.mocc in a directory that can be written to"),
         (["--score", "mine.mocc"], "mine.mocc: cannot be read: No such file or directory"),
     ],
 )
 def test_a_mistake_is_one_line(
-    trainer: ModuleType, refusal: Callable[..., tuple[object, str, str]], arguments: list[str], message: str
+    trainer: ModuleType,
+    refusal: Callable[..., tuple[object, str, str]],
+    arguments: list[str],
+    message: str,
 ) -> None:
     assert refusal(trainer, *arguments) == (2, "", f"train_mocc.py: {message}\n")

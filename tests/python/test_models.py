@@ -12,6 +12,7 @@ import pytest
 from networks import policy
 
 from astraea import _native, export, models
+from astraea.cli.models import _describe as describe
 from astraea.errors import UserError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -55,6 +56,22 @@ def test_models(astraea: Run, shipped: Path) -> None:
     assert (entry["metrics"], entry["recipe"], entry["card"]) == ({"jain": 0.5}, "x = 1", None)
     assert entry["weights"] == 26 * 64 + 65 * 32 + 33
     assert entry["file"] == str(shipped / "mine.safetensors")
+
+
+def test_weights_are_counted() -> None:
+    policy = _native.MoccPolicy.shipped()
+    entry = describe("mocc")
+    assert entry["weights"] == sum(part.size for layer in [*policy.weights(), policy.preference()] for part in layer)
+
+
+def test_a_name_that_is_no_text(astraea: Run, tmp_path: Path) -> None:
+    name = os.fsdecode(bytes(tmp_path) + b"/\xff.safetensors")
+    Path(name).write_bytes(policy().to_bytes())
+    for command in (["explain", name], ["export", name, "--onnx", "x.onnx"]):
+        status, out, err = astraea(*command)
+        assert (status, out) == (2, ""), command
+        assert "is not UTF-8 text" in err
+        assert err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("shipped")

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from astraea import models as shipped
-from astraea._native import SelectorPolicy
+from astraea._native import MoccPolicy, SelectorPolicy
 from astraea.cli.output import Json, out, table, write_json
 
 LONG = ("recipe", "domain", "metrics")
@@ -52,7 +52,8 @@ def _describe(name: str) -> dict[str, Any]:
         entry["shape"] = f"{len(models)} x {entry['trees']} trees"
         entry["weights"] = sum(part.size for model in models for part in model[1:])
     else:
-        entry["weights"] = sum(weights.size + bias.size for weights, bias in policy.weights())
+        layers = [*policy.weights(), *([policy.preference()] if isinstance(policy, MoccPolicy) else [])]
+        entry["weights"] = sum(weights.size + bias.size for weights, bias in layers)
     entry["bytes"] = file and file.stat().st_size
     entry["card"] = str(card) if card.is_file() else None
     for key in LONG:

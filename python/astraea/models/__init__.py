@@ -1,7 +1,7 @@
 """The policies that come with Astraea, and policies in files.
 
-Each is a file NAME.safetensors with a card NAME.md beside it: recipe, results, known weaknesses. The native module has
-them built in as schemes of the same names.
+Astraea's are files NAME.safetensors; those of other papers lie beside their code in `crates/policy`. Each has a card
+NAME.md here: recipe, results, known weaknesses. The native module has them built in as schemes of the same names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from astraea import _native
-from astraea.errors import UserError, nearest
+from astraea.errors import UserError, check_text, nearest
 
 DIRECTORY = Path(__file__).resolve().parent
 
@@ -78,6 +78,7 @@ def names() -> list[str]:
 
 def path(text: str) -> Path:
     """The file of a shipped policy, or the path itself of one that ends in .safetensors. Raises `UserError`."""
+    check_text("policy", text)
     if text.endswith(SUFFIX):
         return Path(text)
     known = names()
@@ -108,6 +109,7 @@ def read(file: Path) -> _native.Policy:
 
 def load_any(text: str) -> _native.Policy | Rival:
     """A shipped policy by its name, or the policy in a file, of any paper. Raises `UserError`."""
+    check_text("policy", text)
     other = paper(text)
     if other is None:
         return load(text)
