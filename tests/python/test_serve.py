@@ -197,6 +197,8 @@ def test_a_key_on_udp(directory: Path) -> None:
         key.chmod(0o644)
         with pytest.raises(UserError, match="mode 644: others could read it"):
             run(decide=f"service={address}", key=str(key))
+    with pytest.raises(UserError, match="for Astraea's policies alone; expected one, not aurora, cubic"):
+        api.execute("three-flows", ["aurora,cubic"], settings=settings, trials=1, decide=f"service={address}")
     with pytest.raises(UserError, match="a service that others can reach needs a key"):
         run(decide="service=udp:192.0.2.1:5")
 
@@ -208,7 +210,8 @@ def test_a_client_without_a_service_needs_terms() -> None:
         Client("unix:/nonexistent/astraea.sock").decide(1, REPORT)
     terms = Terms("guided", 0, 0.1, 0.03, 0)
     assert Client("unix:/nonexistent/astraea.sock", terms=terms).decide(1, REPORT) == rule(terms, REPORT)
-    for address in ("unix:", "tcp:1.2.3.4:5", "udp:127.0.0.1", "/run/x.sock"):
+    wrong = ("unix:", "tcp:1.2.3.4:5", "udp:127.0.0.1", "udp:127.0.0.1:0", "udp:127.0.0.1:99999", "/run/x.sock")
+    for address in wrong:
         with pytest.raises(UserError, match="expected unix:PATH or udp:HOST:PORT"):
             Client(address)
 

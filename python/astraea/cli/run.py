@@ -97,7 +97,7 @@ def run(
         str,
         typer.Option(
             metavar="WHO",
-            help="Who decides for learned schemes: they themselves ([b]local[/b]), or an inference service, "
+            help="Who decides for Astraea's policies: they themselves ([b]local[/b]), or an inference service, "
             "[b]service[/b] or [b]service=unix:PATH[/b].",
         ),
     ] = api.LOCAL,

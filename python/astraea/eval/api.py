@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from astraea import _native, models
 from astraea.client import DEFAULT_ADDRESS
 from astraea.errors import UserError, check_text
 from astraea.eval import backend as backends
@@ -22,11 +23,12 @@ from astraea.eval import registry, results, runner
 from astraea.eval.layout import SERIES_FILE
 from astraea.eval.trial import TrialKey
 from astraea.scenario import document, overrides
+from astraea.scenario.resolve import SchemeSpec
 from astraea.scenario.schema import MAX_SEED, MAX_TRIALS
 from astraea.scenario.units import parse_time
 
 LOCAL = "local"
-"""Learned schemes decide themselves."""
+"""Policies decide themselves."""
 
 Progress = Callable[[runner.Plan], AbstractContextManager[Callable[[TrialKey], None]]]
 """Entered when everything is checked and nothing has run; what it gives is called after each trial."""
@@ -98,8 +100,8 @@ def run(
             connections over the same links.
         max_lateness: What one packet in a thousand may be late on emulated links before a trial counts as unfaithful,
             such as "1ms"; None: 2 ms.
-        decide: Who decides for learned schemes: "local", they themselves; "service", the inference service at its usual
-            address; or "service=ADDRESS", where ADDRESS is unix:PATH or udp:HOST:PORT.
+        decide: Who decides for Astraea's policies: "local", they themselves; "service", the inference service at its
+            usual address; or "service=ADDRESS", where ADDRESS is unix:PATH or udp:HOST:PORT.
         key: File with the key that is shared with the service.
 
     Raises:
@@ -155,7 +157,15 @@ def execute(
     service = _service(decide, key)
     made = backends.make(backend, _lateness(max_lateness), service)
     with tempfile.TemporaryDirectory(prefix="astraea-") as scratch:
-        laid = runner.plan(loaded, schemes, seed=seed, directory=Path(scratch), trials=trials, backend=made)
+        laid = runner.plan(
+            loaded,
+            schemes,
+            seed=seed,
+            directory=Path(scratch),
+            trials=trials,
+            backend=made,
+            admit=_require_policies if service is not None else lambda _: None,
+        )
         with progress(laid) as on_done:
             outcome = runner.run(laid, jobs=jobs or os.cpu_count() or 1, on_done=on_done)
     options = {
@@ -189,6 +199,13 @@ def _service(decide: str, key: str | None) -> dict[str, str] | None:
     if kind != "service" or (given and not address):
         raise UserError(f'--decide "{decide}": expected local, service or service=ADDRESS, like service=unix:PATH')
     return {"address": address or DEFAULT_ADDRESS} | ({} if key is None else {"key": str(Path(key).resolve())})
+
+
+def _require_policies(schemes: Sequence[SchemeSpec]) -> None:
+    """Raise `UserError` if a service can decide for none of the schemes."""
+    if not any(isinstance(scheme.policy, _native.Policy) or scheme.name in models.names() for scheme in schemes):
+        labels = ", ".join(scheme.label for scheme in schemes)
+        raise UserError(f"--decide: a service decides for Astraea's policies alone; expected one, not {labels}")
 
 
 def _lateness(text: str | None) -> int | None:

@@ -41,7 +41,7 @@ def make(name: str, lateness_limit_ns: int | None = None, decide: Mapping[str, s
     """The backend called `name`; raises `UserError` if there is none, or if it cannot work here.
 
     `lateness_limit_ns` is what one packet in a thousand may be late on emulated links; None: the default.
-    `decide` is the inference service that decides for learned schemes: its `address`, and `key`, the file with the
+    `decide` is the inference service that decides for Astraea's policies: its `address`, and `key`, the file with the
     shared key, if it wants one.
     """
     if name == "sim":

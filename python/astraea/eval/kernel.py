@@ -144,8 +144,8 @@ class Quic(Kernel):
 
     Args:
         lateness_limit_ns: What one packet in a thousand may be late.
-        decide: The inference service that decides for learned schemes: its `address`, and perhaps `key`, the file with
-            the shared key; None: they do so themselves.
+        decide: The inference service that decides for Astraea's policies: its `address`, and perhaps `key`, the file
+            with the shared key; None: they do so themselves.
     """
 
     name = "quic"

@@ -75,11 +75,12 @@ def plan(
     directory: Path,
     trials: int | None = None,
     backend: Backend | None = None,
+    admit: Callable[[Sequence[SchemeSpec]], None] = lambda _: None,
 ) -> Plan:
     """Lay out the trials of the schemes `cc`; generated traces are put into `directory`.
 
     Without a backend they are for the simulator. Raises `UserError` for whatever would fail later: every point is
-    resolved and shown to the backend once.
+    resolved and shown to the backend once, after `admit` has seen all schemes.
     """
     backend = backend or Simulator()
     spread = points(document)
@@ -100,6 +101,7 @@ def plan(
     ]
     traces = TraceStore(document, directory)
     laid = Plan(document, spread, keys, count, seed, backend, {}, schemes, fixed, traces)
+    admit([*schemes.values(), *fixed.values()])
     for key in keys:
         resolved = laid.resolve(key)  # starts are drawn anew in each trial: any could come too late
         if key.repeat == 0:

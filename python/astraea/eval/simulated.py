@@ -20,8 +20,8 @@ class Simulator:
     """The simulator as a backend.
 
     Args:
-        decide: The inference service that decides for learned schemes: its `address`, and perhaps `key`, the file with
-            the shared key; None: they do so themselves.
+        decide: The inference service that decides for Astraea's policies: its `address`, and perhaps `key`, the file
+            with the shared key; None: they do so themselves.
     """
 
     name = "sim"
