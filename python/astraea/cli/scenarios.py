@@ -9,7 +9,7 @@ from rich.text import Text
 
 from astraea.cli.output import Json, out, table, write_file, write_json
 from astraea.scenario import document
-from astraea.scenario.points import points
+from astraea.scenario.points import Shipped, shipped
 
 
 def scenarios(
@@ -34,15 +34,8 @@ def scenarios(
         else:
             write_file(document.text_of(document.find(name)))
         return
-    rows = []
-    for each in document.names():
-        loaded = document.load(each)
-        spread = points(loaded)
-        scenario = spread[0].scenario
-        rows.append((each, scenario.title, scenario.source, len(spread), scenario.trials))
-    columns = ("name", "title", "source", "points", "trials")
     if json:
-        write_json([dict(zip(columns, row, strict=True)) for row in rows])
+        write_json([each._asdict() for each in shipped()])
     else:
-        shown: list[list[str | Text]] = [[Text(row[0], "bold"), *map(str, row[1:])] for row in rows]
-        out().print(table(columns, shown, numbers=2))
+        shown: list[list[str | Text]] = [[Text(name, "bold"), *map(str, rest)] for name, *rest in shipped()]
+        out().print(table(Shipped._fields, shown, numbers=2))

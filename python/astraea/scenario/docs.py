@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from astraea.scenario import flows, links, schema
 from astraea.scenario.fields import Table
+from astraea.scenario.points import shipped
 
 INTRO = """\
 # Scenario format
@@ -105,6 +106,16 @@ SECTIONS: tuple[tuple[str, str, tuple[type[Table], ...]], ...] = (
 )
 
 
+SHIPPED = """\
+## Shipped scenarios
+
+What `astraea scenarios` lists. Where the source is a figure, the scenario is that experiment, with the paper's numbers
+as far as it gives them; what a file changes or adds it says in comments (`astraea scenarios NAME`).
+
+| name | what it is | source | points | trials |
+| --- | --- | --- | --- | --- |"""
+
+
 def text() -> str:
     """The whole page."""
     parts = [INTRO]
@@ -115,6 +126,10 @@ def text() -> str:
         for table in tables:
             parts.append(f"{inspect.getdoc(table)}\n")
             parts.append("\n".join(_rows(table)) + "\n")
+    cells = (
+        f"`{each.name}` | {each.title} | {each.source or 'ours'} | {each.points} | {each.trials}" for each in shipped()
+    )
+    parts.append("\n".join([SHIPPED, *(f"| {row} |" for row in cells)]) + "\n")
     return "\n".join(parts)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from astraea.scenario.document import Document
+from astraea.scenario.document import Document, load, names
 from astraea.scenario.schema import Scenario, Sweep
 
 
@@ -28,6 +29,24 @@ def points(document: Document) -> list[Point]:
         Point(index, label, values, document.validate(values, label) if values else base)
         for index, (label, values) in enumerate(settings)
     ]
+
+
+class Shipped(NamedTuple):
+    """What a list of the shipped scenarios says of each; `source` is the figure that it is after, if it is one."""
+
+    name: str
+    title: str
+    source: str
+    points: int
+    trials: int
+
+
+def shipped() -> Iterator[Shipped]:
+    """The scenarios that are shipped, by name."""
+    for name in names():
+        spread = points(load(name))
+        scenario = spread[0].scenario
+        yield Shipped(name, scenario.title, scenario.source, len(spread), scenario.trials)
 
 
 def _settings(sweep: Sweep) -> list[tuple[str, dict[str, Any]]]:
