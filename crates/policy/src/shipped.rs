@@ -40,8 +40,20 @@ macro_rules! shipped {
 
 static POLICIES: [Shipped; 3] = [
     shipped!(0, "astraea", "Astraea", 2024, "Liao et al., EuroSys 2024; models/astraea.md"),
-    shipped!(1, "astraea-pure", "Astraea, no rules", 2024, "Liao et al., EuroSys 2024; models/astraea-pure.md"),
-    shipped!(2, "astraea-paper", "Astraea, as published", 2024, "Liao et al., EuroSys 2024; models/astraea-paper.md"),
+    shipped!(
+        1,
+        "astraea-pure",
+        "Astraea, the network alone",
+        2024,
+        "Liao et al., EuroSys 2024; models/astraea-pure.md"
+    ),
+    shipped!(
+        2,
+        "astraea-paper",
+        "Astraea, the papers' recipe",
+        2024,
+        "Liao et al., EuroSys 2024; models/astraea-paper.md"
+    ),
 ];
 
 /// The shipped policies as schemes.
