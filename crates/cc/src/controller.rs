@@ -147,3 +147,170 @@ pub trait Controller {
         None
     }
 }
+
+/// Implements [`Controller`] for an enum, each of whose variants holds one controller, itself or in a box: every call
+/// goes to the one inside, by a jump on the variant, which the compiler can see through.
+///
+/// After the enum's name come those of its variants, as in `forward_controller!(Driver: Agent, Neighbour)`. The trait
+/// must be in scope.
+#[macro_export]
+macro_rules! forward_controller {
+    ($controllers:ident: $($variant:ident),+ $(,)?) => {
+        impl $crate::Controller for $controllers {
+            #[inline]
+            fn on_sent(&mut self, now: $crate::Nanos, bytes: u64, in_flight: u64) {
+                match self { $(Self::$variant(inner) => inner.on_sent(now, bytes, in_flight)),+ }
+            }
+
+            #[inline]
+            fn on_ack(&mut self, ack: &$crate::Ack, rtt: &$crate::Rtt) {
+                match self { $(Self::$variant(inner) => inner.on_ack(ack, rtt)),+ }
+            }
+
+            #[inline]
+            fn on_packet_lost(&mut self, packet: &$crate::LostPacket) {
+                match self { $(Self::$variant(inner) => inner.on_packet_lost(packet)),+ }
+            }
+
+            #[inline]
+            fn on_loss(&mut self, loss: &$crate::Loss) {
+                match self { $(Self::$variant(inner) => inner.on_loss(loss)),+ }
+            }
+
+            #[inline]
+            fn on_congestion(&mut self, event: &$crate::Congestion) {
+                match self { $(Self::$variant(inner) => inner.on_congestion(event)),+ }
+            }
+
+            #[inline]
+            fn reduces_proportionally(&self) -> bool {
+                match self { $(Self::$variant(inner) => inner.reduces_proportionally()),+ }
+            }
+
+            #[inline]
+            fn on_timeout(&mut self, now: $crate::Nanos, flight_size: u64) {
+                match self { $(Self::$variant(inner) => inner.on_timeout(now, flight_size)),+ }
+            }
+
+            #[inline]
+            fn on_spurious_congestion(&mut self, now: $crate::Nanos) {
+                match self { $(Self::$variant(inner) => inner.on_spurious_congestion(now)),+ }
+            }
+
+            #[inline]
+            fn on_idle_restart(&mut self, now: $crate::Nanos, idle: $crate::Nanos) {
+                match self { $(Self::$variant(inner) => inner.on_idle_restart(now, idle)),+ }
+            }
+
+            #[inline]
+            fn next_timer(&self) -> Option<$crate::Nanos> {
+                match self { $(Self::$variant(inner) => inner.next_timer()),+ }
+            }
+
+            #[inline]
+            fn on_timer(&mut self, now: $crate::Nanos) {
+                match self { $(Self::$variant(inner) => inner.on_timer(now)),+ }
+            }
+
+            #[inline]
+            fn cwnd(&self) -> u64 {
+                match self { $(Self::$variant(inner) => inner.cwnd()),+ }
+            }
+
+            #[inline]
+            fn pacing_rate(&self) -> Option<f64> {
+                match self { $(Self::$variant(inner) => inner.pacing_rate()),+ }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes down what it is told, and answers nothing as by default.
+    #[derive(Default)]
+    struct Scribe(Vec<&'static str>);
+
+    impl Controller for Scribe {
+        fn on_sent(&mut self, _now: Nanos, _bytes: u64, _in_flight: u64) {
+            self.0.push("sent");
+        }
+
+        fn on_ack(&mut self, _ack: &Ack, _rtt: &Rtt) {
+            self.0.push("ack");
+        }
+
+        fn on_packet_lost(&mut self, _packet: &LostPacket) {
+            self.0.push("packet lost");
+        }
+
+        fn on_loss(&mut self, _loss: &Loss) {
+            self.0.push("loss");
+        }
+
+        fn on_congestion(&mut self, _event: &Congestion) {
+            self.0.push("congestion");
+        }
+
+        fn reduces_proportionally(&self) -> bool {
+            true
+        }
+
+        fn on_timeout(&mut self, _now: Nanos, _flight_size: u64) {
+            self.0.push("timeout");
+        }
+
+        fn on_spurious_congestion(&mut self, _now: Nanos) {
+            self.0.push("spurious congestion");
+        }
+
+        fn on_idle_restart(&mut self, _now: Nanos, _idle: Nanos) {
+            self.0.push("idle restart");
+        }
+
+        fn next_timer(&self) -> Option<Nanos> {
+            Some(5)
+        }
+
+        fn on_timer(&mut self, _now: Nanos) {
+            self.0.push("timer");
+        }
+
+        fn cwnd(&self) -> u64 {
+            7
+        }
+
+        fn pacing_rate(&self) -> Option<f64> {
+            Some(9.0)
+        }
+    }
+
+    enum Only {
+        One(Box<Scribe>),
+    }
+
+    forward_controller!(Only: One);
+
+    /// What has a default in the trait would go unnoticed if it were left out.
+    #[test]
+    fn every_call_is_forwarded() {
+        let mut only = Only::One(Box::default());
+        only.on_sent(0, 1, 1);
+        only.on_ack(&Ack::default(), &Rtt::default());
+        let packet = LostPacket { now: 0, bytes: 1, sent_at: 0, sent_in_flight: 1, lost_since: 1, app_limited: false };
+        only.on_packet_lost(&packet);
+        only.on_loss(&Loss { now: 0, lost: 1, in_flight: 0 });
+        only.on_congestion(&Congestion { now: 0, signal: Signal::Loss, flight_size: 1, sent_at: 0 });
+        only.on_timeout(0, 1);
+        only.on_spurious_congestion(0);
+        only.on_idle_restart(0, 1);
+        only.on_timer(5);
+        assert!(only.reduces_proportionally());
+        assert_eq!((only.next_timer(), only.cwnd(), only.pacing_rate()), (Some(5), 7, Some(9.0)));
+        let Only::One(scribe) = only;
+        let told = ["sent", "ack", "packet lost", "loss", "congestion", "timeout"];
+        assert_eq!(scribe.0, [&told[..], &["spurious congestion", "idle restart", "timer"]].concat());
+    }
+}

@@ -1,8 +1,8 @@
 //! One type for every controller.
 
 use crate::{
-    Ack, Allegro, Bbr, Bbr3, C2tcp, Compound, Congestion, ConstantRate, ConstantWindow, Controller, Copa, Cubic,
-    Illinois, Loss, LostPacket, Nanos, NewReno, Remy, Rtt, Successor, Vegas, Vivace, Westwood,
+    Allegro, Bbr, Bbr3, C2tcp, Compound, ConstantRate, ConstantWindow, Controller, Copa, Cubic, Illinois, NewReno,
+    Remy, Successor, Vegas, Vivace, Westwood, forward_controller,
 };
 
 use super::Manual;
@@ -108,94 +108,7 @@ impl std::fmt::Debug for AnyController {
     }
 }
 
-/// The same expression for the controller inside, whichever it is.
-macro_rules! each {
-    ($any:expr, $controller:ident => $call:expr) => {
-        match $any {
-            AnyController::NewReno($controller) => $call,
-            AnyController::Cubic($controller) => $call,
-            AnyController::Copa($controller) => $call,
-            AnyController::Vegas($controller) => $call,
-            AnyController::Compound($controller) => $call,
-            AnyController::Illinois($controller) => $call,
-            AnyController::Westwood($controller) => $call,
-            AnyController::C2tcp($controller) => $call,
-            AnyController::Bbr($controller) => $call,
-            AnyController::Bbr3($controller) => $call,
-            AnyController::Allegro($controller) => $call,
-            AnyController::Vivace($controller) => $call,
-            AnyController::Remy($controller) => $call,
-            AnyController::ConstantRate($controller) => $call,
-            AnyController::ConstantWindow($controller) => $call,
-            AnyController::Manual($controller) => $call,
-            AnyController::Custom($controller) => $call,
-        }
-    };
-}
-
-impl Controller for AnyController {
-    #[inline]
-    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
-        each!(self, controller => controller.on_sent(now, bytes, in_flight));
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        each!(self, controller => controller.on_ack(ack, rtt));
-    }
-
-    #[inline]
-    fn on_packet_lost(&mut self, packet: &LostPacket) {
-        each!(self, controller => controller.on_packet_lost(packet));
-    }
-
-    #[inline]
-    fn on_loss(&mut self, loss: &Loss) {
-        each!(self, controller => controller.on_loss(loss));
-    }
-
-    #[inline]
-    fn on_congestion(&mut self, event: &Congestion) {
-        each!(self, controller => controller.on_congestion(event));
-    }
-
-    #[inline]
-    fn reduces_proportionally(&self) -> bool {
-        each!(self, controller => controller.reduces_proportionally())
-    }
-
-    #[inline]
-    fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
-        each!(self, controller => controller.on_timeout(now, flight_size));
-    }
-
-    #[inline]
-    fn on_spurious_congestion(&mut self, now: Nanos) {
-        each!(self, controller => controller.on_spurious_congestion(now));
-    }
-
-    #[inline]
-    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
-        each!(self, controller => controller.on_idle_restart(now, idle));
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Option<Nanos> {
-        each!(self, controller => controller.next_timer())
-    }
-
-    #[inline]
-    fn on_timer(&mut self, now: Nanos) {
-        each!(self, controller => controller.on_timer(now));
-    }
-
-    #[inline]
-    fn cwnd(&self) -> u64 {
-        each!(self, controller => controller.cwnd())
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<f64> {
-        each!(self, controller => controller.pacing_rate())
-    }
-}
+forward_controller!(
+    AnyController: NewReno, Cubic, Copa, Vegas, Compound, Illinois, Westwood, C2tcp, Bbr, Bbr3, Allegro, Vivace, Remy,
+    ConstantRate, ConstantWindow, Manual, Custom
+);
