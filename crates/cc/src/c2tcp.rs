@@ -85,7 +85,7 @@ impl Bad {
 impl C2tcp {
     /// A connection that begins, with segments of `mss` payload bytes (at least 1).
     pub fn new(config: C2tcpConfig, mss: u32) -> Self {
-        let cubic = Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, mss.max(1));
+        let cubic = Cubic::new(CubicConfig::LINUX, mss.max(1));
         Self { config, mss: f64::from(mss.max(1)), cubic, bad: None }
     }
 

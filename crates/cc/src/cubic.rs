@@ -25,10 +25,12 @@ pub struct CubicConfig {
     pub linux: bool,
 }
 
-impl Default for CubicConfig {
-    fn default() -> Self {
-        Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, linux: false }
-    }
+impl CubicConfig {
+    /// What RFC 9438 recommends, with the slow start of `HyStart++` (RFC 9406).
+    pub const RFC_9438: Self = Self { c: 0.4, beta: 0.7, fast_convergence: true, hystart: true, linux: false };
+
+    /// The same constants as Linux has them: `net/ipv4/tcp_cubic.c`, with its own slow start.
+    pub const LINUX: Self = Self { linux: true, ..Self::RFC_9438 };
 }
 
 /// CUBIC: the window is a cubic function of the time since the last congestion, flat where that happened.

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_pause_right_after_counts_in_timeouts_of_the_connection() {
-        let mut cubic = Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, MSS as u32);
+        let mut cubic = Cubic::new(CubicConfig::LINUX, MSS as u32);
         cubic.take_over(HandOver { cwnd: 80 * MSS, ssthresh: 60 * MSS }, &connection(false));
         // 240 ms; two of them pass.
         cubic.on_idle_restart(2 * SECOND, 500 * MILLISECOND);

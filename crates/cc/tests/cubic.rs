@@ -38,7 +38,7 @@ fn packets(cubic: &Cubic) -> f64 {
 
 #[test]
 fn an_acknowledgement_moves_the_window_towards_the_cubic_one_round_trip_ahead() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (70.0, 70.0, Some(100.0)));
     cubic.on_ack(&ack(2 * SECOND, 0.0), &rtt());
@@ -53,7 +53,7 @@ fn an_acknowledgement_moves_the_window_towards_the_cubic_one_round_trip_ahead() 
 fn a_short_round_trip_follows_reno() {
     let mut short = Rtt::default();
     short.update(SECOND / 100);
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&ack(2 * SECOND, 0.0), &short);
     // W(0.01) = 70.21 is below 70 + 0.5294, so a window acknowledged in 10 ms brings alpha = 0.9 / 1.7.
@@ -64,7 +64,7 @@ fn a_short_round_trip_follows_reno() {
 
 #[test]
 fn growth_is_at_most_half_a_window_per_round_trip() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&ack(2 * SECOND, 0.0), &rtt());
     // 20 s later the cubic is far above: 100 + 0.4 * 15.9^3 = 1700. A whole window acknowledged adds a half.
@@ -76,7 +76,7 @@ fn growth_is_at_most_half_a_window_per_round_trip() {
 #[test]
 fn fast_convergence_gives_up_more_of_a_shrinking_path() {
     for (fast_convergence, expected) in [(true, 70.0 * 0.85), (false, 70.0)] {
-        let mut cubic = at(100.0, CubicConfig { fast_convergence, ..CubicConfig::default() });
+        let mut cubic = at(100.0, CubicConfig { fast_convergence, ..CubicConfig::RFC_9438 });
         cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
         cubic.on_congestion(&congestion(2 * SECOND, 70, Signal::Loss));
         assert_eq!(cubic.w_max(), Some(expected));
@@ -86,7 +86,7 @@ fn fast_convergence_gives_up_more_of_a_shrinking_path() {
 
 #[test]
 fn a_timeout_restarts_from_one_segment_and_forgets_w_max() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_timeout(SECOND, 100 * u64::from(MSS));
     assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (1.0, 70.0, None));
     // The same data times out again: the threshold stays.
@@ -102,7 +102,7 @@ fn a_timeout_restarts_from_one_segment_and_forgets_w_max() {
 
 #[test]
 fn a_spurious_loss_is_undone_unless_the_window_is_back_already() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_spurious_congestion(2 * SECOND);
     assert_eq!((packets(&cubic), cubic.ssthresh(), cubic.w_max()), (100.0, f64::INFINITY, None));
@@ -123,7 +123,7 @@ fn a_spurious_loss_is_undone_unless_the_window_is_back_already() {
 #[test]
 fn in_linux_an_undone_loss_leaves_a_cubic_that_is_flat_at_the_window() {
     for linux in [false, true] {
-        let mut cubic = at(1000.0, CubicConfig { linux, ..CubicConfig::default() });
+        let mut cubic = at(1000.0, CubicConfig { linux, ..CubicConfig::RFC_9438 });
         cubic.on_congestion(&congestion(SECOND, 1000, Signal::Loss));
         // From 700 back to the plateau at 1000 in cbrt(300 / 0.4) = 9.09 s, and up from there: 1000 + 0.4 * 6.01^3 = 1087.
         for tenth in 0..=150 {
@@ -145,7 +145,7 @@ fn in_linux_an_undone_loss_leaves_a_cubic_that_is_flat_at_the_window() {
 
 #[test]
 fn in_linux_an_undone_timeout_leaves_no_plateau() {
-    let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+    let mut cubic = at(100.0, CubicConfig::LINUX);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_timeout(2 * SECOND, 70 * u64::from(MSS));
     cubic.on_spurious_congestion(2 * SECOND);
@@ -155,7 +155,7 @@ fn in_linux_an_undone_timeout_leaves_no_plateau() {
 #[test]
 fn marks_reduce_the_window_to_one_segment_in_linux_to_two_and_are_not_undone() {
     for (linux, least) in [(false, 1.0), (true, 2.0)] {
-        let mut cubic = at(10.0, CubicConfig { linux, ..CubicConfig::default() });
+        let mut cubic = at(10.0, CubicConfig { linux, ..CubicConfig::RFC_9438 });
         for flight in [10, 7, 5, 3, 2, 1, 1] {
             cubic.on_congestion(&congestion(SECOND, flight, Signal::Ecn));
         }
@@ -168,7 +168,7 @@ fn marks_reduce_the_window_to_one_segment_in_linux_to_two_and_are_not_undone() {
 /// After a loss at 100: the window at `t` seconds on the cubic, when the sender used none of its window during
 /// `pause` seconds before.
 fn after_pause(linux: bool, pause: impl Fn(&mut Cubic)) -> f64 {
-    let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::default() });
+    let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::RFC_9438 });
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&ack(2 * SECOND, 1.0), &rtt());
     pause(&mut cubic);
@@ -228,7 +228,7 @@ fn in_linux_only_pauses_do_not_count_from_the_last_packet_on() {
 
 #[test]
 fn a_long_idle_period_restarts_from_the_initial_window() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_idle_restart(3 * SECOND, SECOND / 4);
     assert_eq!(packets(&cubic), 100.0, "the timeout is srtt + 4 rttvar = 0.3 s");
     cubic.on_idle_restart(3 * SECOND, 2 * SECOND);
@@ -239,7 +239,7 @@ fn a_long_idle_period_restarts_from_the_initial_window() {
 fn in_linux_a_long_idle_period_halves_the_window_with_every_timeout() {
     // The timeout is 0.3 s.
     for (idle, window) in [(SECOND / 4, 100.0), (SECOND / 2, 50.0), (SECOND, 12.5), (2 * SECOND, 10.0)] {
-        let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+        let mut cubic = at(100.0, CubicConfig::LINUX);
         cubic.on_idle_restart(3 * SECOND, idle);
         assert_eq!(packets(&cubic), window, "{idle}");
     }
@@ -270,7 +270,7 @@ fn in_linux_only_a_loss_shows_how_large_the_window_may_be() {
 
 #[test]
 fn nothing_grows_in_recovery_or_while_a_loss_is_suspected() {
-    let mut cubic = at(100.0, CubicConfig::default());
+    let mut cubic = at(100.0, CubicConfig::RFC_9438);
     cubic.on_ack(&Ack { hole_open: true, ..ack(SECOND, 50.0) }, &rtt());
     assert_eq!(packets(&cubic), 100.0);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
@@ -280,7 +280,7 @@ fn nothing_grows_in_recovery_or_while_a_loss_is_suspected() {
 
 /// The window of Linux's CUBIC: in congestion avoidance at `packets` before any loss, after a round trip.
 fn blind(packets: u64) -> Cubic {
-    let mut cubic = Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, MSS);
+    let mut cubic = Cubic::new(CubicConfig::LINUX, MSS);
     let round = |cubic: &mut Cubic, now: Nanos, sent_at: Nanos, count: u64, rtt_ns: Nanos| {
         for index in 0..count {
             let now = now + index;
@@ -298,7 +298,7 @@ fn blind(packets: u64) -> Cubic {
 fn in_linux_a_message_longer_than_the_window_opens_it() {
     let packet = u64::from(MSS);
     for (linux, expected) in [(false, 11.0), (true, 22.0)] {
-        let mut cubic = Cubic::new(CubicConfig { linux, ..CubicConfig::default() }, MSS);
+        let mut cubic = Cubic::new(CubicConfig { linux, ..CubicConfig::RFC_9438 }, MSS);
         for left in (0..12).rev() {
             let cwnd_limited = left == 11;
             let in_flight = if cwnd_limited { 9 } else { left } * packet;
@@ -333,7 +333,7 @@ fn linux_grows_by_a_twentieth_a_round_trip_before_the_first_loss() {
 #[test]
 fn linux_reduces_the_window_whatever_is_in_flight() {
     for (linux, expected) in [(false, 35.0), (true, 70.0)] {
-        let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::default() });
+        let mut cubic = at(100.0, CubicConfig { linux, ..CubicConfig::RFC_9438 });
         cubic.on_congestion(&congestion(SECOND, 50, Signal::Loss));
         assert_eq!(packets(&cubic), expected);
     }
@@ -345,7 +345,7 @@ fn linux_looks_the_smallest_round_trip_ahead() {
     for _ in 0..100 {
         inflated.update(4 * RTT);
     }
-    let mut cubic = at(100.0, CubicConfig { linux: true, ..CubicConfig::default() });
+    let mut cubic = at(100.0, CubicConfig::LINUX);
     cubic.on_congestion(&congestion(SECOND, 100, Signal::Loss));
     cubic.on_ack(&ack(2 * SECOND, 0.0), &inflated);
     // As in the first test, although the smoothed round-trip time is now 0.4 s.

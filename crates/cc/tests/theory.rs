@@ -6,7 +6,7 @@ use astraea_cc::{AnyController, Controller, Cubic, CubicConfig, MSS, NewReno, SE
 use rounds::{Event, Path, Rounds, ms};
 
 fn cubic(hystart: bool) -> AnyController {
-    AnyController::Cubic(Cubic::new(CubicConfig { hystart, ..CubicConfig::default() }, MSS))
+    AnyController::Cubic(Cubic::new(CubicConfig { hystart, ..CubicConfig::RFC_9438 }, MSS))
 }
 
 fn newreno() -> AnyController {

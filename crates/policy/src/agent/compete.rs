@@ -48,7 +48,7 @@ impl Compete {
     pub(super) fn new(now: Nanos, window: f64, mss: u32) -> Self {
         let mut compete = Self {
             mss: f64::from(mss),
-            cubic: Cubic::new(CubicConfig::default(), mss),
+            cubic: Cubic::new(CubicConfig::RFC_9438, mss),
             steadfast: None,
             peak: 0.0,
             losses: LossIntervals::default(),

@@ -136,7 +136,7 @@ impl<A: Answer> Orca<A> {
     /// A connection that begins, with segments of `mss` payload bytes (at least 1).
     pub fn new(answer: A, terms: Terms, mss: u32) -> Self {
         Self {
-            cubic: Cubic::new(CubicConfig { linux: true, ..CubicConfig::default() }, mss.max(1)),
+            cubic: Cubic::new(CubicConfig::LINUX, mss.max(1)),
             answer,
             terms,
             tally: Tally::default(),
