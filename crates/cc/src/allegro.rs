@@ -1,7 +1,7 @@
 //! PCC Allegro (Dong, Li, Zarchy, Godfrey and Schapira, NSDI 2015), as in PCC-Uspace.
 
 use crate::pcc::{Direction, Measured, Outcome, PAIRS, PROBE, Pair, Pcc, PccPhase, Rule, Step, controller};
-use crate::{Ack, Congestion, Controller, LostPacket, Nanos, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, LostPacket, Nanos, Rtt, Scheme};
 
 /// Loss rate that is tolerated (`kLossTolerance`).
 const LOSS_TOLERANCE: f64 = 0.05;
@@ -22,6 +22,17 @@ const STEP: f64 = 0.02;
 
 /// Largest step (`kMaxDecisionMadeStepSize`).
 const MAX_STEP: f64 = 0.1;
+
+/// Allegro as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "allegro",
+    title: "PCC Allegro",
+    kind: "online-learning",
+    year: 2015,
+    reference: "Dong et al., NSDI 2015; PCC-Uspace",
+    parameters: &[],
+    build: |_, mss| AnyController::Allegro(Allegro::new(0, mss)),
+};
 
 /// PCC Allegro: tries rates 5 % above and below the present one in monitor intervals of a round trip, in random order,
 /// and moves where all three pairs of trials had the larger utility, by 2 %, 4 % and so on up to 10 % per interval,

@@ -2,8 +2,8 @@
 //! round-trip time.
 
 use crate::{
-    Ack, Congestion, Connection, Controller, Cubic, CubicConfig, HandOver, Loss, LostPacket, MILLISECOND, Nanos, Rtt,
-    SECOND, Signal, Successor,
+    Ack, AnyController, Congestion, Connection, Controller, Cubic, CubicConfig, HandOver, Loss, LostPacket,
+    MILLISECOND, Nanos, Parameter, Rtt, SECOND, Scheme, Signal, Successor,
 };
 
 /// CUBIC looks at no sample in this time after congestion avoidance has begun, and so the condition does not either
@@ -21,11 +21,52 @@ pub struct C2tcpConfig {
     pub alpha: f64,
 }
 
+impl C2tcpConfig {
+    /// What holds unless a user sets it.
+    pub const DEFAULT: Self = Self { target: 100 * MILLISECOND, interval: 100 * MILLISECOND, alpha: 0.0 };
+}
+
 impl Default for C2tcpConfig {
     fn default() -> Self {
-        Self { target: 100 * MILLISECOND, interval: 100 * MILLISECOND, alpha: 0.0 }
+        Self::DEFAULT
     }
 }
+
+/// C2TCP as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "c2tcp",
+    title: "C2TCP",
+    kind: "hybrid",
+    year: 2018,
+    reference: "Abbasloo et al., IFIP Networking 2018; C2TCP-IFIP",
+    parameters: &[
+        Parameter {
+            name: "target",
+            default: C2tcpConfig::DEFAULT.target as f64 / SECOND as f64,
+            min: 0.001,
+            max: 100.0,
+            unit: "s",
+            doc: "round-trip time that is acceptable",
+        },
+        Parameter {
+            name: "interval",
+            default: C2tcpConfig::DEFAULT.interval as f64 / SECOND as f64,
+            min: 0.001,
+            max: 100.0,
+            unit: "s",
+            doc: "above the target before the window falls to one packet",
+        },
+        Parameter::packets(
+            "alpha",
+            C2tcpConfig::DEFAULT.alpha,
+            "counted with each acknowledgement, besides target / RTT",
+        ),
+    ],
+    build: |values, mss| {
+        let (target, interval) = (values.time("target"), values.time("interval"));
+        AnyController::C2tcp(C2tcp::new(C2tcpConfig { target, interval, alpha: values.get("alpha") }, mss))
+    },
+};
 
 /// C2TCP, version 1, as in its authors' patch of Linux 4.13.1 (`C2TCP-IFIP`): [`Cubic`] as in Linux, to which each
 /// acknowledgement with a sample of the round-trip time adds one of two things, unless congestion avoidance has begun less

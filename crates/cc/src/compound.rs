@@ -1,7 +1,7 @@
 //! Compound TCP (draft-sridharan-tcpm-ctcp-02): Reno, and a window on top of it that grows fast until a queue builds.
 
 use crate::delay::{DelayRounds, RoundDelay};
-use crate::{Ack, Congestion, Controller, Nanos, NewReno, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, Nanos, NewReno, Parameter, Rtt, Scheme};
 
 /// α and k of the increase `α win^k`, in packets per round trip; k = 3/4.
 const ALPHA: f64 = 0.125;
@@ -31,11 +31,41 @@ pub struct CompoundConfig {
     pub tuning: bool,
 }
 
+impl CompoundConfig {
+    /// The draft's γ, which stays.
+    pub const DEFAULT: Self = Self { gamma: 30.0, tuning: false };
+}
+
 impl Default for CompoundConfig {
     fn default() -> Self {
-        Self { gamma: 30.0, tuning: false }
+        Self::DEFAULT
     }
 }
+
+/// Compound TCP as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "compound",
+    title: "Compound",
+    kind: "hybrid",
+    year: 2006,
+    reference: "Tan, Song, Zhang and Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
+    parameters: &[
+        Parameter::packets(
+            "gamma",
+            CompoundConfig::DEFAULT.gamma,
+            "own packets in the queue from which the delay-based part shrinks",
+        ),
+        Parameter::switch(
+            "tuning",
+            CompoundConfig::DEFAULT.tuning,
+            "adapt gamma to the buffer, within 5 to 30 packets",
+        ),
+    ],
+    build: |values, mss| {
+        let config = CompoundConfig { gamma: values.get("gamma"), tuning: values.switch("tuning") };
+        AnyController::Compound(Compound::new(config, mss))
+    },
+};
 
 /// Compound TCP: the window `win = cwnd + dwnd` has a loss-based part, Reno's, and a delay-based one.
 ///

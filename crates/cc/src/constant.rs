@@ -2,7 +2,48 @@
 //!
 //! They are no congestion control. They load a path in a known way, for tests, calibration and background traffic.
 
-use crate::{Ack, Congestion, Controller, Nanos, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, Nanos, Parameter, Rtt, Scheme};
+
+/// A fixed rate as a scheme.
+pub(crate) const RATE: Scheme = Scheme {
+    name: "constant-rate",
+    title: "Constant rate",
+    kind: "constant",
+    year: 0,
+    reference: "none",
+    parameters: &[
+        Parameter { name: "rate", default: 10e6, min: 1e3, max: 1e12, unit: "bit/s", doc: "pacing rate, payload bits" },
+        Parameter {
+            name: "window",
+            default: 1e6,
+            min: 1.0,
+            max: 1e6,
+            unit: "packets",
+            doc: "most packets in flight, well above rate x RTT to have no effect",
+        },
+    ],
+    build: |values, mss| {
+        AnyController::ConstantRate(ConstantRate::new(values.get("rate"), values.bytes("window", mss)))
+    },
+};
+
+/// A fixed window as a scheme.
+pub(crate) const WINDOW: Scheme = Scheme {
+    name: "constant-window",
+    title: "Constant window",
+    kind: "constant",
+    year: 0,
+    reference: "none",
+    parameters: &[Parameter {
+        name: "window",
+        default: 100.0,
+        min: 1.0,
+        max: 1e6,
+        unit: "packets",
+        doc: "packets in flight",
+    }],
+    build: |values, mss| AnyController::ConstantWindow(ConstantWindow::new(values.bytes("window", mss))),
+};
 
 /// Sends at a fixed rate whatever happens.
 #[derive(Clone, Debug)]

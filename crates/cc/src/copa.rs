@@ -4,10 +4,42 @@ mod competition;
 mod delays;
 mod velocity;
 
-use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, Nanos, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, Nanos, Parameter, Rtt, Scheme};
 use competition::Competition;
 use delays::Delays;
 use velocity::Velocity;
+
+/// Copa as a scheme: as in genericCC, unless set.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "copa",
+    title: "Copa",
+    kind: "delay",
+    year: 2018,
+    reference: "Arun and Balakrishnan, NSDI 2018; genericCC",
+    parameters: &[
+        Parameter {
+            name: "delta",
+            default: 0.5,
+            min: 0.001,
+            max: 10.0,
+            unit: "1/packets",
+            doc: "inverse of the packets that a flow keeps in the queue",
+        },
+        Parameter::switch("competitive", true, "smaller delta beside schemes that fill the buffer"),
+        Parameter {
+            name: "patience",
+            default: 1.0,
+            min: 1.0,
+            max: 100.0,
+            unit: "round trips",
+            doc: "in one direction before the velocity doubles: 1 in genericCC, 3 in the paper",
+        },
+    ],
+    build: |values, mss| {
+        let (delta, competitive) = (values.get("delta"), values.switch("competitive"));
+        AnyController::Copa(Copa::new(delta, competitive, values.get("patience") as u32, mss))
+    },
+};
 
 /// Copa: steers the window towards a rate of 1/(delta `d_q`) packets/s, where `d_q` is the queueing delay, so that each
 /// flow keeps about 1/delta packets in the queue and all of them empty it every few round trips.

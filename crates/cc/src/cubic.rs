@@ -3,8 +3,8 @@
 use crate::newreno::halvings;
 use crate::window_use::WindowUse;
 use crate::{
-    Ack, ClassicHyStart, Congestion, Connection, Controller, HandOver, HyStart, HyStartPhase, INITIAL_WINDOW, MIN_RTO,
-    Nanos, Rtt, Signal, Successor,
+    Ack, AnyController, ClassicHyStart, Congestion, Connection, Controller, HandOver, HyStart, HyStartPhase,
+    INITIAL_WINDOW, MIN_RTO, Nanos, Parameter, Rtt, Scheme, Signal, Successor, Values,
 };
 
 /// Growth per round trip in Linux while no loss has shown where the cubic should be flat (`cnt` at most 20).
@@ -31,6 +31,52 @@ impl CubicConfig {
 
     /// The same constants as Linux has them: `net/ipv4/tcp_cubic.c`, with its own slow start.
     pub const LINUX: Self = Self { linux: true, ..Self::RFC_9438 };
+}
+
+/// CUBIC as a scheme: as Linux has it, unless set.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "cubic",
+    title: "CUBIC",
+    kind: "classic",
+    year: 2008,
+    reference: "Ha, Rhee and Xu 2008; RFC 9438; Linux",
+    parameters: &[
+        Parameter::switch("hystart", CubicConfig::LINUX.hystart, "leave slow start before the queue overflows"),
+        Parameter::switch("linux", CubicConfig::LINUX.linux, "as Linux does it; off: RFC 9438 with HyStart++"),
+        Parameter::switch(
+            "fast_convergence",
+            CubicConfig::LINUX.fast_convergence,
+            "give up more of the window when the path has shrunk",
+        ),
+        Parameter {
+            name: "beta",
+            default: CubicConfig::LINUX.beta,
+            min: 0.1,
+            max: 0.95,
+            unit: "1",
+            doc: "part of the window kept after congestion",
+        },
+        Parameter {
+            name: "c",
+            default: CubicConfig::LINUX.c,
+            min: 0.001,
+            max: 1000.0,
+            unit: "packets/s^3",
+            doc: "scale of the cubic window growth",
+        },
+    ],
+    build,
+};
+
+fn build(values: &Values<'_>, mss: u32) -> AnyController {
+    let config = CubicConfig {
+        c: values.get("c"),
+        beta: values.get("beta"),
+        fast_convergence: values.switch("fast_convergence"),
+        hystart: values.switch("hystart"),
+        linux: values.switch("linux"),
+    };
+    AnyController::Cubic(Cubic::new(config, mss))
 }
 
 /// CUBIC: the window is a cubic function of the time since the last congestion, flat where that happened.

@@ -1,7 +1,9 @@
 //! TCP Illinois (Liu, Basar and Srikant 2008): losses say when the window shrinks, the queueing delay by how much, and how
 //! fast it grows.
 
-use crate::{Ack, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
+use crate::{
+    Ack, AnyController, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Parameter, Rtt, Scheme, Successor,
+};
 
 /// Packets per round trip by which the window grows without a queue, and with one that is full (`ALPHA_MAX`, `ALPHA_MIN`).
 const ALPHA: (f64, f64) = (10.0, 0.3);
@@ -22,11 +24,40 @@ pub struct IllinoisConfig {
     pub theta: u32,
 }
 
+impl IllinoisConfig {
+    /// Linux's values.
+    pub const DEFAULT: Self = Self { win_thresh: 15.0, theta: 5 };
+}
+
 impl Default for IllinoisConfig {
     fn default() -> Self {
-        Self { win_thresh: 15.0, theta: 5 }
+        Self::DEFAULT
     }
 }
+
+/// Illinois as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "illinois",
+    title: "Illinois",
+    kind: "hybrid",
+    year: 2008,
+    reference: "Liu, Basar and Srikant 2008; Linux",
+    parameters: &[
+        Parameter::packets("win_thresh", IllinoisConfig::DEFAULT.win_thresh, "window below which it is Reno"),
+        Parameter {
+            name: "theta",
+            default: IllinoisConfig::DEFAULT.theta as f64,
+            min: 1.0,
+            max: 100.0,
+            unit: "round trips",
+            doc: "without a queue before the window grows fastest again",
+        },
+    ],
+    build: |values, mss| {
+        let config = IllinoisConfig { win_thresh: values.get("win_thresh"), theta: values.get("theta") as u32 };
+        AnyController::Illinois(Illinois::new(config, mss))
+    },
+};
 
 /// Illinois as in Linux (`tcp_illinois.c`): per round trip the window grows by α packets, and a loss takes β of it.
 ///

@@ -1,7 +1,21 @@
 //! `NewReno` (RFC 5681, RFC 6582) with the initial window of RFC 6928.
 
 use crate::window_use::WindowUse;
-use crate::{Ack, Congestion, Connection, Controller, HandOver, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Signal};
+use crate::{
+    Ack, AnyController, Congestion, Connection, Controller, HandOver, INITIAL_WINDOW, MIN_RTO, Nanos, Rtt, Scheme,
+    Signal,
+};
+
+/// `NewReno` as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "newreno",
+    title: "NewReno",
+    kind: "classic",
+    year: 1999,
+    reference: "RFC 5681, RFC 6582",
+    parameters: &[],
+    build: |_, mss| AnyController::NewReno(NewReno::new(mss)),
+};
 
 /// How often Linux halves a window after an idle time: once for every timeout that has passed (`tcp_cwnd_restart`).
 pub(crate) fn halvings(idle: Nanos, rto: Nanos) -> u32 {

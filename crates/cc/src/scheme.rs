@@ -11,9 +11,7 @@ pub use manual::Manual;
 pub use values::Values;
 
 use crate::{
-    Allegro, Bbr, Bbr3, C2tcp, C2tcpConfig, Compound, CompoundConfig, ConstantRate, ConstantWindow, Copa, Cubic,
-    CubicConfig, Illinois, IllinoisConfig, Nanos, NewReno, Remy, SECOND, Vegas, VegasConfig, Vivace, VivaceConfig,
-    Westwood,
+    allegro, bbr, bbr3, c2tcp, compound, constant, copa, cubic, illinois, newreno, remy, vegas, vivace, westwood,
 };
 use error::nearest;
 
@@ -39,8 +37,8 @@ pub struct Parameter {
 
 impl Parameter {
     /// A parameter that is either 0 or 1.
-    pub const fn switch(name: &'static str, default: f64, doc: &'static str) -> Self {
-        Self { name, default, min: 0.0, max: 1.0, unit: SWITCH, doc }
+    pub const fn switch(name: &'static str, default: bool, doc: &'static str) -> Self {
+        Self { name, default: if default { 1.0 } else { 0.0 }, min: 0.0, max: 1.0, unit: SWITCH, doc }
     }
 
     /// A number of packets, up to a million.
@@ -76,297 +74,23 @@ pub struct Scheme {
     pub build: fn(&Values<'_>, u32) -> AnyController,
 }
 
-/// Every scheme of this crate.
+/// Every scheme of this crate, each from the file of its algorithm.
 pub static SCHEMES: &[Scheme] = &[
-    Scheme {
-        name: "newreno",
-        title: "NewReno",
-        kind: "classic",
-        year: 1999,
-        reference: "RFC 5681, RFC 6582",
-        parameters: &[],
-        build: |_, mss| AnyController::NewReno(NewReno::new(mss)),
-    },
-    Scheme {
-        name: "cubic",
-        title: "CUBIC",
-        kind: "classic",
-        year: 2008,
-        reference: "Ha, Rhee and Xu 2008; RFC 9438; Linux",
-        parameters: &[
-            Parameter::switch("hystart", 1.0, "leave slow start before the queue overflows"),
-            Parameter::switch("linux", 1.0, "as Linux does it; off: RFC 9438 with HyStart++"),
-            Parameter::switch("fast_convergence", 1.0, "give up more of the window when the path has shrunk"),
-            Parameter {
-                name: "beta",
-                default: 0.7,
-                min: 0.1,
-                max: 0.95,
-                unit: "1",
-                doc: "part of the window kept after congestion",
-            },
-            Parameter {
-                name: "c",
-                default: 0.4,
-                min: 0.001,
-                max: 1000.0,
-                unit: "packets/s^3",
-                doc: "scale of the cubic window growth",
-            },
-        ],
-        build: |values, mss| {
-            let config = CubicConfig {
-                c: values.get("c"),
-                beta: values.get("beta"),
-                fast_convergence: values.get("fast_convergence") != 0.0,
-                hystart: values.get("hystart") != 0.0,
-                linux: values.get("linux") != 0.0,
-            };
-            AnyController::Cubic(Cubic::new(config, mss))
-        },
-    },
-    Scheme {
-        name: "copa",
-        title: "Copa",
-        kind: "delay",
-        year: 2018,
-        reference: "Arun and Balakrishnan, NSDI 2018; genericCC",
-        parameters: &[
-            Parameter {
-                name: "delta",
-                default: 0.5,
-                min: 0.001,
-                max: 10.0,
-                unit: "1/packets",
-                doc: "inverse of the packets that a flow keeps in the queue",
-            },
-            Parameter::switch("competitive", 1.0, "smaller delta beside schemes that fill the buffer"),
-            Parameter {
-                name: "patience",
-                default: 1.0,
-                min: 1.0,
-                max: 100.0,
-                unit: "round trips",
-                doc: "in one direction before the velocity doubles: 1 in genericCC, 3 in the paper",
-            },
-        ],
-        build: |values, mss| {
-            let (delta, competitive) = (values.get("delta"), values.get("competitive") != 0.0);
-            AnyController::Copa(Copa::new(delta, competitive, values.get("patience") as u32, mss))
-        },
-    },
-    Scheme {
-        name: "vegas",
-        title: "Vegas",
-        kind: "delay",
-        year: 1995,
-        reference: "Brakmo and Peterson 1995",
-        parameters: &[
-            Parameter::packets("alpha", 2.0, "own packets in the queue below which the window grows"),
-            Parameter::packets("beta", 4.0, "own packets in the queue above which the window shrinks"),
-            Parameter::packets("gamma", 1.0, "own packets in the queue above which slow start ends"),
-        ],
-        build: |values, mss| {
-            let config =
-                VegasConfig { alpha: values.get("alpha"), beta: values.get("beta"), gamma: values.get("gamma") };
-            AnyController::Vegas(Vegas::new(config, mss))
-        },
-    },
-    Scheme {
-        name: "compound",
-        title: "Compound",
-        kind: "hybrid",
-        year: 2006,
-        reference: "Tan, Song, Zhang and Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
-        parameters: &[
-            Parameter::packets("gamma", 30.0, "own packets in the queue from which the delay-based part shrinks"),
-            Parameter::switch("tuning", 0.0, "adapt gamma to the buffer, within 5 to 30 packets"),
-        ],
-        build: |values, mss| {
-            let config = CompoundConfig { gamma: values.get("gamma"), tuning: values.get("tuning") != 0.0 };
-            AnyController::Compound(Compound::new(config, mss))
-        },
-    },
-    Scheme {
-        name: "illinois",
-        title: "Illinois",
-        kind: "hybrid",
-        year: 2008,
-        reference: "Liu, Basar and Srikant 2008; Linux",
-        parameters: &[
-            Parameter::packets("win_thresh", 15.0, "window below which it is Reno"),
-            Parameter {
-                name: "theta",
-                default: 5.0,
-                min: 1.0,
-                max: 100.0,
-                unit: "round trips",
-                doc: "without a queue before the window grows fastest again",
-            },
-        ],
-        build: |values, mss| {
-            let config = IllinoisConfig { win_thresh: values.get("win_thresh"), theta: values.get("theta") as u32 };
-            AnyController::Illinois(Illinois::new(config, mss))
-        },
-    },
-    Scheme {
-        name: "westwood",
-        title: "Westwood+",
-        kind: "hybrid",
-        year: 2004,
-        reference: "Grieco and Mascolo 2004; Linux",
-        parameters: &[],
-        build: |_, mss| AnyController::Westwood(Westwood::new(mss)),
-    },
-    Scheme {
-        name: "c2tcp",
-        title: "C2TCP",
-        kind: "hybrid",
-        year: 2018,
-        reference: "Abbasloo et al., IFIP Networking 2018; C2TCP-IFIP",
-        parameters: &[
-            Parameter {
-                name: "target",
-                default: 0.1,
-                min: 0.001,
-                max: 100.0,
-                unit: "s",
-                doc: "round-trip time that is acceptable",
-            },
-            Parameter {
-                name: "interval",
-                default: 0.1,
-                min: 0.001,
-                max: 100.0,
-                unit: "s",
-                doc: "above the target before the window falls to one packet",
-            },
-            Parameter::packets("alpha", 0.0, "counted with each acknowledgement, besides target / RTT"),
-        ],
-        build: |values, mss| {
-            let time = |name| (values.get(name) * SECOND as f64).round() as Nanos;
-            let config = C2tcpConfig { target: time("target"), interval: time("interval"), alpha: values.get("alpha") };
-            AnyController::C2tcp(C2tcp::new(config, mss))
-        },
-    },
-    Scheme {
-        name: "bbr",
-        title: "BBR",
-        kind: "model",
-        year: 2016,
-        reference: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.1",
-        parameters: &[],
-        build: |_, mss| AnyController::Bbr(Bbr::new(0, mss)),
-    },
-    Scheme {
-        name: "bbr3",
-        title: "BBRv3",
-        kind: "model",
-        year: 2023,
-        reference: "Cardwell, Swett and Beshay, draft-ietf-ccwg-bbr-06",
-        parameters: &[],
-        build: |_, mss| AnyController::Bbr3(Bbr3::new(0, mss)),
-    },
-    Scheme {
-        name: "allegro",
-        title: "PCC Allegro",
-        kind: "online-learning",
-        year: 2015,
-        reference: "Dong et al., NSDI 2015; PCC-Uspace",
-        parameters: &[],
-        build: |_, mss| AnyController::Allegro(Allegro::new(0, mss)),
-    },
-    Scheme {
-        name: "vivace",
-        title: "PCC Vivace",
-        kind: "online-learning",
-        year: 2018,
-        reference: "Dong et al., NSDI 2018; PCC-Uspace",
-        parameters: &[
-            Parameter {
-                name: "factor",
-                default: 1.0,
-                min: 0.001,
-                max: 1e6,
-                unit: "1",
-                doc: "initial conversion factor (theta_0): step for a gradient of the utility",
-            },
-            Parameter {
-                name: "latency",
-                default: 900.0,
-                min: 0.0,
-                max: 1e6,
-                unit: "1",
-                doc: "coefficient of the growth of the round-trip time, 0 for Vivace-Loss",
-            },
-            Parameter {
-                name: "loss",
-                default: 11.35,
-                min: 0.0,
-                max: 1e6,
-                unit: "1",
-                doc: "coefficient of the loss rate",
-            },
-        ],
-        build: |values, mss| {
-            let config =
-                VivaceConfig { factor: values.get("factor"), latency: values.get("latency"), loss: values.get("loss") };
-            AnyController::Vivace(Vivace::new(config, 0, mss))
-        },
-    },
-    Scheme {
-        name: "remy",
-        title: "RemyCC",
-        kind: "table",
-        year: 2013,
-        reference: "Winstein and Balakrishnan, SIGCOMM 2013",
-        parameters: &[],
-        build: |_, mss| AnyController::Remy(Remy::shipped(mss)),
-    },
-    Scheme {
-        name: "constant-rate",
-        title: "Constant rate",
-        kind: "constant",
-        year: 0,
-        reference: "none",
-        parameters: &[
-            Parameter {
-                name: "rate",
-                default: 10e6,
-                min: 1e3,
-                max: 1e12,
-                unit: "bit/s",
-                doc: "pacing rate, payload bits",
-            },
-            Parameter {
-                name: "window",
-                default: 1e6,
-                min: 1.0,
-                max: 1e6,
-                unit: "packets",
-                doc: "most packets in flight, well above rate x RTT to have no effect",
-            },
-        ],
-        build: |values, mss| {
-            AnyController::ConstantRate(ConstantRate::new(values.get("rate"), values.bytes("window", mss)))
-        },
-    },
-    Scheme {
-        name: "constant-window",
-        title: "Constant window",
-        kind: "constant",
-        year: 0,
-        reference: "none",
-        parameters: &[Parameter {
-            name: "window",
-            default: 100.0,
-            min: 1.0,
-            max: 1e6,
-            unit: "packets",
-            doc: "packets in flight",
-        }],
-        build: |values, mss| AnyController::ConstantWindow(ConstantWindow::new(values.bytes("window", mss))),
-    },
+    newreno::SCHEME,
+    cubic::SCHEME,
+    copa::SCHEME,
+    vegas::SCHEME,
+    compound::SCHEME,
+    illinois::SCHEME,
+    westwood::SCHEME,
+    c2tcp::SCHEME,
+    bbr::SCHEME,
+    bbr3::SCHEME,
+    allegro::SCHEME,
+    vivace::SCHEME,
+    remy::SCHEME,
+    constant::RATE,
+    constant::WINDOW,
 ];
 
 /// Names are unique.

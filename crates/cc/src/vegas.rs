@@ -1,7 +1,9 @@
 //! Vegas: a few packets in the queue, neither more nor fewer (Brakmo and Peterson 1995), as in Linux 6.1.
 
 use crate::delay::{DelayRounds, RoundDelay};
-use crate::{Ack, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Rtt, Successor};
+use crate::{
+    Ack, AnyController, Congestion, Connection, Controller, HandOver, Nanos, NewReno, Parameter, Rtt, Scheme, Successor,
+};
 
 /// Samples below which a round trip says too little and Reno decides (Linux: `cntRTT <= 2`). With an acknowledgement
 /// for every packet this is a window of two.
@@ -21,12 +23,42 @@ pub struct VegasConfig {
     pub gamma: f64,
 }
 
-impl Default for VegasConfig {
+impl VegasConfig {
     /// Linux's values. The paper measures with (1, 3) and (2, 4) for α and β, and 1 for γ.
+    pub const DEFAULT: Self = Self { alpha: 2.0, beta: 4.0, gamma: 1.0 };
+}
+
+impl Default for VegasConfig {
     fn default() -> Self {
-        Self { alpha: 2.0, beta: 4.0, gamma: 1.0 }
+        Self::DEFAULT
     }
 }
+
+/// Vegas as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "vegas",
+    title: "Vegas",
+    kind: "delay",
+    year: 1995,
+    reference: "Brakmo and Peterson 1995",
+    parameters: &[
+        Parameter::packets(
+            "alpha",
+            VegasConfig::DEFAULT.alpha,
+            "own packets in the queue below which the window grows",
+        ),
+        Parameter::packets(
+            "beta",
+            VegasConfig::DEFAULT.beta,
+            "own packets in the queue above which the window shrinks",
+        ),
+        Parameter::packets("gamma", VegasConfig::DEFAULT.gamma, "own packets in the queue above which slow start ends"),
+    ],
+    build: |values, mss| {
+        let config = VegasConfig { alpha: values.get("alpha"), beta: values.get("beta"), gamma: values.get("gamma") };
+        AnyController::Vegas(Vegas::new(config, mss))
+    },
+};
 
 /// Vegas as in Linux 6.1 (`tcp_vegas.c`): once per round trip, `diff = w (RTT − base) / base` packets are compared with
 /// α, β and γ, where `w` is the window in whole segments, RTT the smallest sample of the round trip and base the

@@ -1,7 +1,7 @@
 //! PCC Vivace (Dong, Meng, Zarchy, Arslan, Gilad, Godfrey and Schapira, NSDI 2018), as in PCC-Uspace.
 
 use crate::pcc::{Direction, Measured, Outcome, PAIRS, PROBE, Pair, Pcc, PccPhase, Rule, Step, Trend, controller};
-use crate::{Ack, Congestion, Controller, LostPacket, Nanos, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, LostPacket, Nanos, Parameter, Rtt, Scheme};
 
 /// Exponent of the rate in Mbit/s (`kSendingRateExponent`; t of the paper).
 const EXPONENT: f64 = 0.9;
@@ -31,11 +31,56 @@ pub struct VivaceConfig {
     pub loss: f64,
 }
 
+impl VivaceConfig {
+    /// The values of PCC-Uspace.
+    pub const DEFAULT: Self = Self { factor: 1.0, latency: 900.0, loss: 11.35 };
+}
+
 impl Default for VivaceConfig {
     fn default() -> Self {
-        Self { factor: 1.0, latency: 900.0, loss: 11.35 }
+        Self::DEFAULT
     }
 }
+
+/// Vivace as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "vivace",
+    title: "PCC Vivace",
+    kind: "online-learning",
+    year: 2018,
+    reference: "Dong et al., NSDI 2018; PCC-Uspace",
+    parameters: &[
+        Parameter {
+            name: "factor",
+            default: VivaceConfig::DEFAULT.factor,
+            min: 0.001,
+            max: 1e6,
+            unit: "1",
+            doc: "initial conversion factor (theta_0): step for a gradient of the utility",
+        },
+        Parameter {
+            name: "latency",
+            default: VivaceConfig::DEFAULT.latency,
+            min: 0.0,
+            max: 1e6,
+            unit: "1",
+            doc: "coefficient of the growth of the round-trip time, 0 for Vivace-Loss",
+        },
+        Parameter {
+            name: "loss",
+            default: VivaceConfig::DEFAULT.loss,
+            min: 0.0,
+            max: 1e6,
+            unit: "1",
+            doc: "coefficient of the loss rate",
+        },
+    ],
+    build: |values, mss| {
+        let config =
+            VivaceConfig { factor: values.get("factor"), latency: values.get("latency"), loss: values.get("loss") };
+        AnyController::Vivace(Vivace::new(config, 0, mss))
+    },
+};
 
 /// PCC Vivace: follows the gradient of a utility that it measures in trials 5 % above and below its rate.
 ///

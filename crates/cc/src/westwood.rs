@@ -1,6 +1,9 @@
 //! Westwood+ (Grieco and Mascolo 2004): Reno, but after a loss the window is what the path was seen to carry.
 
-use crate::{Ack, Congestion, Connection, Controller, HandOver, MILLISECOND, Nanos, NewReno, Rtt, Successor};
+use crate::{
+    Ack, AnyController, Congestion, Connection, Controller, HandOver, MILLISECOND, Nanos, NewReno, Rtt, Scheme,
+    Successor,
+};
 
 /// Shortest time over which a rate is measured (`TCP_WESTWOOD_RTT_MIN`).
 const SHORTEST: Nanos = 50 * MILLISECOND;
@@ -10,6 +13,17 @@ const PAST: f64 = 7.0 / 8.0;
 
 /// Smallest window after a loss, in segments (Linux).
 const MIN_WINDOW: u64 = 2;
+
+/// Westwood+ as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "westwood",
+    title: "Westwood+",
+    kind: "hybrid",
+    year: 2004,
+    reference: "Grieco and Mascolo 2004; Linux",
+    parameters: &[],
+    build: |_, mss| AnyController::Westwood(Westwood::new(mss)),
+};
 
 /// Westwood+ as in Linux (`tcp_westwood.c`): [`NewReno`], whose window after a loss is the estimated bandwidth times the
 /// smallest round-trip time, in whole segments and at least two.

@@ -10,7 +10,9 @@ mod recovery;
 mod tests;
 mod window;
 
-use crate::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Signal};
+use crate::{
+    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, Scheme, Signal,
+};
 use crate::{Connection, HandOver, RoundCounter, SplitMix64, Successor, WindowedExtremum};
 use aggregation::Aggregation;
 use cycle::Cycle;
@@ -36,6 +38,17 @@ const PACING_MARGIN: f64 = 0.99;
 
 /// Round-trip time assumed for the first pacing rate (`bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Nanos = MILLISECOND;
+
+/// BBR as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "bbr",
+    title: "BBR",
+    kind: "model",
+    year: 2016,
+    reference: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.1",
+    parameters: &[],
+    build: |_, mss| AnyController::Bbr(Bbr::new(0, mss)),
+};
 
 /// What BBR is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ mod window;
 
 use crate::held_back::HeldBack;
 use crate::{
-    Ack, Congestion, Controller, INITIAL_WINDOW, Loss, LostPacket, MILLISECOND, Nanos, RoundCounter, Rtt, Signal,
+    Ack, AnyController, Congestion, Controller, INITIAL_WINDOW, Loss, LostPacket, MILLISECOND, Nanos, RoundCounter,
+    Rtt, Scheme, Signal,
 };
 use aggregation::Aggregation;
 use model::{Latest, LongTerm, ShortTerm, Undo};
@@ -40,6 +41,17 @@ const PACING_MARGIN: f64 = 0.99;
 
 /// Round-trip time assumed for the first pacing rate (`InitPacingRate`).
 const NOMINAL_RTT: Nanos = MILLISECOND;
+
+/// BBR version 3 as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "bbr3",
+    title: "BBRv3",
+    kind: "model",
+    year: 2023,
+    reference: "Cardwell, Swett and Beshay, draft-ietf-ccwg-bbr-06",
+    parameters: &[],
+    build: |_, mss| AnyController::Bbr3(Bbr3::new(0, mss)),
+};
 
 /// What BBR is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod wire;
 
 use std::sync::{Arc, LazyLock};
 
-use crate::{Ack, Congestion, Controller, Nanos, Rtt};
+use crate::{Ack, AnyController, Congestion, Controller, Nanos, Rtt, Scheme};
 pub use dna::RemyTableError;
 pub use memory::{RemyAxis, RemyMemory};
 pub use table::{RemyDomain, RemyRule, RemyTable, RemyTree};
@@ -20,6 +20,17 @@ static SHIPPED: LazyLock<Arc<RemyTable>> = LazyLock::new(|| {
     let table = RemyTable::from_dna(include_bytes!("shipped.dna"));
     Arc::new(table.expect("a test reads the shipped table"))
 });
+
+/// `RemyCC` with the table of this crate as a scheme.
+pub(crate) const SCHEME: Scheme = Scheme {
+    name: "remy",
+    title: "RemyCC",
+    kind: "table",
+    year: 2013,
+    reference: "Winstein and Balakrishnan, SIGCOMM 2013",
+    parameters: &[],
+    build: |_, mss| AnyController::Remy(Remy::shipped(mss)),
+};
 
 /// `RemyCC`: looks up in a table what each acknowledgement means for the window and for the gap between packets.
 ///

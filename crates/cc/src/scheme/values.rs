@@ -1,6 +1,7 @@
 //! The values of a scheme's parameters.
 
 use super::Scheme;
+use crate::{Nanos, SECOND};
 
 /// Checked values of a scheme's parameters.
 pub struct Values<'a> {
@@ -21,6 +22,16 @@ impl<'a> Values<'a> {
         let given = self.given.iter().find(|(given, _)| given == name).map(|(_, value)| *value);
         let default = || self.scheme.parameters.iter().find(|parameter| parameter.name == name).map(|p| p.default);
         given.or_else(default).expect("a scheme asks for parameters that it declares")
+    }
+
+    /// Whether a switch is on; panics as [`get`](Self::get) does.
+    pub fn switch(&self, name: &str) -> bool {
+        self.get(name) != 0.0
+    }
+
+    /// A parameter in s as a time in ns; panics as [`get`](Self::get) does.
+    pub fn time(&self, name: &str) -> Nanos {
+        (self.get(name) * SECOND as f64).round() as Nanos
     }
 
     /// A parameter in packets as payload bytes; panics as [`get`](Self::get) does.
