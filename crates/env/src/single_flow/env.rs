@@ -141,8 +141,9 @@ impl SingleFlow {
     }
 }
 
-fn seconds(duration: f64) -> Nanos {
-    ((duration * 1e9).round() as Nanos).max(1)
+/// A duration in s as ns, of which it is one at least.
+fn nanos(seconds: f64) -> Nanos {
+    ((seconds * 1e9).round() as Nanos).max(1)
 }
 
 impl Environment for SingleFlow {
@@ -181,7 +182,7 @@ impl Environment for SingleFlow {
         self.history.reset();
         self.steps = 0;
         // Nothing comes back for a round trip; the interval after that is the first to be seen.
-        self.interval = seconds(WARM_UP * link.base_rtt);
+        self.interval = nanos(WARM_UP * link.base_rtt);
         self.path.run(self.rate, self.interval, &mut self.rng);
         self.run();
         self.observe(observation);
