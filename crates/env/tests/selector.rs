@@ -33,7 +33,7 @@ fn stepped(form: Form, mut choose: impl FnMut(usize) -> usize) -> Vec<(Nanos, us
     let json = json!({
         "form": form.name(), "bandwidth": RATE, "rtt": RTT, "buffer": 0.5, "lossy": 0, "duration": 10,
     });
-    let mut env = SelectorFlow::new(&SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
+    let mut env = SelectorFlow::new(SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
     let (mut observation, mut info) = (vec![0.0; env.observation_len()], vec![0.0; env.info_names().len()]);
     env.reset(Some(3), &mut observation);
     let mut seen = vec![];
@@ -89,7 +89,7 @@ fn each_choice_is_a_scheme_that_fills_the_link() {
 fn where_nothing_comes_back_steps_end_all_the_same() {
     let json = json!({"loss": 0.7, "lossy": 1, "rtt": 0.4, "bandwidth": 1e6, "duration": 600});
     for form in Form::ALL {
-        let mut env = SelectorFlow::new(&SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
+        let mut env = SelectorFlow::new(SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
         let (mut observation, mut info) = (vec![0.0; env.observation_len()], vec![0.0; env.info_names().len()]);
         for seed in 0..4 {
             env.reset(Some(seed), &mut observation);

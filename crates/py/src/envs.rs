@@ -27,7 +27,7 @@ fn build(kind: &str, settings: &str) -> PyResult<AnyEnvironment> {
     let made = match kind {
         "single_flow" => SingleFlowConfig::from_json(settings).and_then(SingleFlow::new).map(boxed),
         "orca" => OrcaConfig::from_json(settings).and_then(OrcaFlow::new).map(boxed),
-        "selector" => SelectorConfig::from_json(settings).and_then(|config| SelectorFlow::new(&config)).map(boxed),
+        "selector" => SelectorConfig::from_json(settings).and_then(SelectorFlow::new).map(boxed),
         "multi_flow" => MultiFlowConfig::from_json(settings).and_then(FlowDriven::new).map(boxed),
         _ => {
             return Err(value_error(format!(

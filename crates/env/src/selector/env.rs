@@ -26,8 +26,8 @@ impl Choose for Later {
 ///
 /// An action is the index of a scheme in [`CANDIDATES`]; the step ends with the next interval.
 pub struct SelectorFlow {
+    config: SelectorConfig,
     form: Form,
-    duration: f64,
     flow: OneFlow<Selector<Later>>,
     reward: f64,
 }
@@ -37,10 +37,9 @@ impl SelectorFlow {
     ///
     /// # Errors
     /// If a setting is out of range.
-    pub fn new(config: &SelectorConfig) -> Result<Self, EnvError> {
+    pub fn new(config: SelectorConfig) -> Result<Self, EnvError> {
         config.validate()?;
-        let (form, flow) = (config.form()?, OneFlow::new(config.paths()));
-        Ok(Self { form, duration: config.duration, flow, reward: 0.0 })
+        Ok(Self { form: config.form()?, flow: OneFlow::new(config.paths()), config, reward: 0.0 })
     }
 
     /// Window in payload bytes that the last choice led to.
@@ -88,7 +87,7 @@ impl Environment for SelectorFlow {
     fn step(&mut self, action: f64, observation: &mut [f32]) -> Outcome {
         self.flow.decide(|selector| selector.act(action as usize));
         self.advance(observation);
-        let truncated = self.flow.simulation().now() as f64 / 1e9 >= self.duration;
+        let truncated = self.flow.simulation().now() as f64 / 1e9 >= self.config.duration;
         Outcome { reward: self.reward, terminated: false, truncated }
     }
 
