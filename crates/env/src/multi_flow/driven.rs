@@ -1,6 +1,5 @@
 //! The flow-driven view: each step answers the flow that asks.
 
-use astraea_cc::Nanos;
 use astraea_policy::{Feature, state};
 
 use super::config::MultiFlowConfig;
@@ -40,13 +39,9 @@ impl FlowDriven {
         self.decision
     }
 
-    fn horizon(&self) -> Nanos {
-        self.env.duration() + self.env.period()
-    }
-
     /// Goes on to the next decision. If there is none, the last flow's state stands for the end of the episode.
     fn advance(&mut self, observation: &mut [f32]) {
-        let next = self.env.next_decision(self.horizon());
+        let next = self.env.next_decision(self.env.horizon());
         self.nobody_left = next.is_none();
         self.decision = next.unwrap_or(Decision { time: self.env.now(), ..self.decision });
         observation.copy_from_slice(self.env.local_state(self.decision.flow));

@@ -116,6 +116,12 @@ impl MultiFlow {
         nanos(self.config.period)
     }
 
+    /// When the simulation of an episode ends, in ns: a period after the episode, so that each flow can show what its
+    /// last action within it led to.
+    pub fn horizon(&self) -> Nanos {
+        self.duration() + self.period()
+    }
+
     /// Present time in ns.
     pub fn now(&self) -> Nanos {
         self.simulation.as_ref().map_or(0, Simulation::now)
@@ -132,9 +138,7 @@ impl MultiFlow {
         self.scenario = Scenario::draw(&self.config, &mut self.rng);
         let scenario = &self.scenario;
         self.observer.reset(scenario.flows.iter().map(|f| (f.rtt, f.neighbour.is_some())));
-        // One period more, so that each flow can show what its last action within the episode led to.
-        let duration = self.duration() + self.period();
-        let simulated = scenario.simulation(duration, self.period(), self.aligned_periods, self.slot);
+        let simulated = scenario.simulation(self.horizon(), self.period(), self.aligned_periods, self.slot);
         let seed = self.rng.random();
         // An episode begins at any time of the day.
         let agent = AgentConfig { clock: seed % AgentConfig::HOUR, ..self.agent };

@@ -78,8 +78,7 @@ impl Parallel {
     }
 
     fn advance(&mut self) {
-        let horizon = self.env.duration() + self.env.period();
-        let mut asking = self.env.next_decision(horizon);
+        let mut asking = self.env.next_decision(self.env.horizon());
         for (flow, agent) in self.agents.iter_mut().enumerate() {
             *agent = match *agent {
                 AgentStatus::Live if !self.env.is_active(flow) => AgentStatus::Left,

@@ -63,7 +63,7 @@ impl Record {
         record.rows.reserve_exact(capacity);
         record.globals.reserve_exact(capacity * env.config().global_len());
         let period = env.period();
-        let end = env.duration() + period;
+        let end = env.horizon();
         while let Some(decision) = env.next_decision(end) {
             if stop() {
                 return None;
