@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use astraea_env::Range;
 use astraea_env::multi_flow::{Changes, MultiFlowConfig, Neighbours, Outages, ShortFlows};
-use astraea_env::rollout::{Batch, Decide, Request, Rollout, SCORES, Score};
+use astraea_env::rollout::{Act, Batch, Request, Rollout, SCORES, Score};
 use astraea_policy::Form;
 
 /// A policy by hand for the paper's form: aim at a queueing delay of a tenth of the round trip.
 struct TargetDelay;
 
-impl Decide for TargetDelay {
-    fn action(&mut self, state: &[f32]) -> f32 {
+impl Act for TargetDelay {
+    fn act(&mut self, state: &[f32]) -> f32 {
         (10.0 * (1.1 - state[state.len() - 6])).clamp(-1.0, 1.0)
     }
 }
@@ -20,8 +20,8 @@ impl Decide for TargetDelay {
 #[derive(Clone, Copy)]
 struct Always(f32);
 
-impl Decide for Always {
-    fn action(&mut self, _state: &[f32]) -> f32 {
+impl Act for Always {
+    fn act(&mut self, _state: &[f32]) -> f32 {
         self.0
     }
 }
@@ -56,11 +56,11 @@ fn rollout(config: MultiFlowConfig, threads: usize) -> Rollout {
     Rollout::new(config, Form::Paper, threads, 7).unwrap()
 }
 
-fn run<D: Decide>(rollout: &Rollout, policy: impl Fn() -> D + Sync, request: &Request) -> Batch {
+fn run<A: Act>(rollout: &Rollout, policy: impl Fn() -> A + Sync, request: &Request) -> Batch {
     rollout.run(policy, request, || false).expect("nobody stops it")
 }
 
-fn score<D: Decide>(rollout: &Rollout, policy: impl Fn() -> D + Sync, seeds: &[u64]) -> Vec<Score> {
+fn score<A: Act>(rollout: &Rollout, policy: impl Fn() -> A + Sync, seeds: &[u64]) -> Vec<Score> {
     rollout.score(policy, seeds, || false).expect("nobody stops it")
 }
 

@@ -28,9 +28,9 @@ pub use score::{SCORES, Score};
 pub use snapshots::Statistics;
 
 /// A policy under evaluation, with whatever memory it needs for that.
-pub trait Decide {
+pub trait Act {
     /// The action in -1..=1 for a state.
-    fn action(&mut self, state: &[f32]) -> f32;
+    fn act(&mut self, state: &[f32]) -> f32;
 }
 
 /// A network and its working memory.
@@ -46,8 +46,8 @@ impl<'a> Actor<'a> {
     }
 }
 
-impl Decide for Actor<'_> {
-    fn action(&mut self, state: &[f32]) -> f32 {
+impl Act for Actor<'_> {
+    fn act(&mut self, state: &[f32]) -> f32 {
         self.network.forward(state, &mut self.scratch)
     }
 }
@@ -130,9 +130,9 @@ impl Rollout {
     /// clipped.
     ///
     /// `None` if `stop`, which is asked at every decision, says so before the end.
-    pub fn run<D: Decide>(
+    pub fn run<A: Act>(
         &self,
-        policy: impl Fn() -> D + Sync,
+        policy: impl Fn() -> A + Sync,
         request: &Request,
         stop: impl Fn() -> bool + Sync,
     ) -> Option<Batch> {
@@ -148,9 +148,9 @@ impl Rollout {
     /// Runs the episodes of these seeds without noise and measures them; one score for each, in their order.
     ///
     /// `None` if `stop`, which is asked at every decision, says so before the end.
-    pub fn score<D: Decide>(
+    pub fn score<A: Act>(
         &self,
-        policy: impl Fn() -> D + Sync,
+        policy: impl Fn() -> A + Sync,
         seeds: &[u64],
         stop: impl Fn() -> bool + Sync,
     ) -> Option<Vec<Score>> {

@@ -5,7 +5,7 @@ use astraea_cc::Nanos;
 use super::divergence::Divergence;
 use super::noise::Noise;
 use super::snapshots::Snapshots;
-use super::{Decide, Request};
+use super::{Act, Request};
 use crate::multi_flow::MultiFlow;
 
 /// A decision. Those of one flow form sequences with one decision each period.
@@ -48,7 +48,7 @@ impl Record {
     /// Runs an episode that has just been reset, to its end; `None` if `stop` says so before that.
     pub(super) fn run(
         env: &mut MultiFlow,
-        policy: &mut impl Decide,
+        policy: &mut impl Act,
         request: &Request,
         seed: u64,
         stop: impl Fn() -> bool,
@@ -70,7 +70,7 @@ impl Record {
             }
             let (flow, time) = (decision.flow, decision.time);
             let state = env.local_state(flow);
-            let action = (f64::from(policy.action(state)) + noise.next(flow)).clamp(-1.0, 1.0);
+            let action = (f64::from(policy.act(state)) + noise.next(flow)).clamp(-1.0, 1.0);
             let index = record.rows.len() as u32;
             if let Some((before, row)) = last[flow]
                 && time - before == period

@@ -2,7 +2,7 @@
 
 use astraea_cc::{MILLISECOND, Nanos};
 
-use super::Decide;
+use super::Act;
 use super::divergence::Divergence;
 use super::events::{Life, settled_share};
 use crate::multi_flow::MultiFlow;
@@ -36,7 +36,7 @@ pub struct Score(pub [f64; SCORES.len()]);
 
 impl Score {
     /// Runs an episode that has just been reset, with recording, to its end; `None` if `stop` says so before that.
-    pub(super) fn run(env: &mut MultiFlow, policy: &mut impl Decide, stop: impl Fn() -> bool) -> Option<Self> {
+    pub(super) fn run(env: &mut MultiFlow, policy: &mut impl Act, stop: impl Fn() -> bool) -> Option<Self> {
         let mut divergence = Divergence::new(env);
         let (mut decisions, mut reward, mut diverged) = (0.0, 0.0, false);
         let end = env.duration();
@@ -44,7 +44,7 @@ impl Score {
             if stop() {
                 return None;
             }
-            let action = policy.action(env.local_state(decision.flow));
+            let action = policy.act(env.local_state(decision.flow));
             decisions += 1.0;
             reward += env.reward().total;
             if divergence.sees(env, decision.flow, decision.time) {
