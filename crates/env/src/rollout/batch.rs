@@ -81,11 +81,6 @@ impl Batch {
         self.rows().map(|row| row.reward).collect()
     }
 
-    /// Actions, one for each decision.
-    pub fn actions(&self) -> Vec<f32> {
-        self.rows().map(|row| row.action).collect()
-    }
-
     /// Statistics of all flows at each decision, if they were kept.
     pub fn statistics(&self) -> Option<Statistics> {
         let snapshots: Option<Vec<_>> = self.records.iter().map(|r| r.snapshots.as_ref()).collect();
