@@ -21,10 +21,6 @@ pub struct Interval {
     pub rtt_count: u32,
     /// Smallest round-trip sample, `Nanos::MAX` without one.
     pub rtt_min: Nanos,
-    /// Sum of the samples taken in the second half of the period.
-    pub late_rtt_sum: u64,
-    /// Number of those.
-    pub late_rtt_count: u32,
 }
 
 impl Interval {
@@ -34,15 +30,11 @@ impl Interval {
     }
 
     #[inline]
-    pub(crate) fn on_ack(&mut self, now: Nanos, acked: u64, rtt: Nanos) {
+    pub(crate) fn on_ack(&mut self, acked: u64, rtt: Nanos) {
         self.acked += acked;
         self.rtt_sum += rtt;
         self.rtt_count += 1;
         self.rtt_min = self.rtt_min.min(rtt);
-        if 2 * now >= self.start + self.end {
-            self.late_rtt_sum += rtt;
-            self.late_rtt_count += 1;
-        }
     }
 
     /// Length in ns.
@@ -59,18 +51,6 @@ impl Interval {
     pub fn rtt_mean(&self) -> Option<f64> {
         (self.rtt_count > 0).then(|| self.rtt_sum as f64 / f64::from(self.rtt_count))
     }
-
-    /// Change of the mean round-trip time from the first to the second half of the period, as a share of the period
-    /// (Aurora's latency gradient, dimensionless); 0 unless both halves have samples.
-    pub fn rtt_gradient(&self) -> f64 {
-        let early = self.rtt_count - self.late_rtt_count;
-        if early == 0 || self.late_rtt_count == 0 {
-            return 0.0;
-        }
-        let early_mean = (self.rtt_sum - self.late_rtt_sum) as f64 / f64::from(early);
-        let late_mean = self.late_rtt_sum as f64 / f64::from(self.late_rtt_count);
-        (late_mean - early_mean) / (self.length() as f64)
-    }
 }
 
 #[cfg(test)]
@@ -78,15 +58,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gradient_compares_the_halves() {
+    fn acknowledgements_are_counted() {
         let mut interval = Interval::new(0, 100);
-        assert_eq!(interval.rtt_gradient(), 0.0);
-        interval.on_ack(10, 1000, 20);
-        interval.on_ack(20, 1000, 30);
-        interval.on_ack(50, 1000, 40);
-        interval.on_ack(90, 1000, 60);
-        // (50 - 25) / 100
-        assert_eq!(interval.rtt_gradient(), 0.25);
+        assert_eq!(interval.rtt_mean(), None);
+        for rtt in [20, 30, 40, 60] {
+            interval.on_ack(1000, rtt);
+        }
         assert_eq!(interval.rtt_mean(), Some(37.5));
         assert_eq!(interval.rtt_min, 20);
         assert_eq!(interval.throughput(), 4000.0 * 8e9 / 100.0);

@@ -342,7 +342,7 @@ impl<C: Controller> Sender<C> {
         if batch.ce_marked > 0 && newest >= self.recovery_end {
             self.begin_recovery(now, Signal::Ecn, flight_size, stamp.sent_at);
         }
-        self.interval.on_ack(now, batch.acked, sample);
+        self.interval.on_ack(batch.acked, sample);
         let ack = Ack {
             now,
             acked: batch.acked,
