@@ -1,6 +1,6 @@
 //! One flow from beginning to end on a link that is drawn for each episode, in the packet simulator.
 
-use astraea_cc::Controller;
+use astraea_cc::{Controller, Nanos, SECOND};
 use astraea_sim::Simulation;
 use astraea_sim::config::LONGEST;
 use rand::{RngExt, SeedableRng};
@@ -8,6 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::multi_flow::{MultiFlowConfig, Scenario};
 use crate::range::{Range, Spread};
+
+/// Longest wait for a decision, in ns; where nothing comes back any more, the step ends without one.
+const PATIENCE: Nanos = 60 * SECOND;
 
 /// What episodes of one flow have in common, where their own settings say no more.
 pub(crate) fn paths() -> MultiFlowConfig {
@@ -61,6 +64,22 @@ impl<C: Controller> OneFlow<C> {
     /// The flow's controller.
     pub(crate) fn controller(&self) -> &C {
         self.simulation().flows()[0].controller()
+    }
+
+    /// Runs until the flow asks for a decision, and says whether it does. `next` is when it may ask next, given the
+    /// simulation and the time until which one waits.
+    pub(crate) fn advance(
+        &mut self,
+        asks: impl Fn(&C) -> bool,
+        next: impl Fn(&mut Simulation<C>, Nanos) -> Nanos,
+    ) -> bool {
+        let simulation = self.simulation_mut();
+        let end = simulation.now() + PATIENCE;
+        while !asks(simulation.flows()[0].controller()) && simulation.now() < end {
+            let next = next(simulation, end);
+            simulation.run_until(next);
+        }
+        asks(self.controller())
     }
 
     /// Does something to the controller, and lets the flow send what it then may.

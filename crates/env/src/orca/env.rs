@@ -1,6 +1,6 @@
 //! Orca's environment.
 
-use astraea_cc::{Controller, MSS, Nanos, SECOND};
+use astraea_cc::{Controller, MSS, Nanos};
 use astraea_policy::Feature;
 use astraea_policy::orca::{Answer, FEATURES, MOST, Orca, PERIOD, Terms};
 
@@ -8,10 +8,6 @@ use super::config::OrcaConfig;
 use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
 use crate::one_flow::OneFlow;
-
-/// Longest wait for a report, in ns; where nothing comes back any more, the step ends without one, and the action of the next
-/// changes nothing.
-const PATIENCE: Nanos = 60 * SECOND;
 
 /// The action comes with the next step.
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +45,15 @@ impl OrcaFlow {
         self.flow.decided()
     }
 
-    /// Runs until the flow asks for an action.
+    /// Runs until the flow asks for an action, from timer to timer. An action that nobody asked for changes nothing.
     fn advance(&mut self, observation: &mut [f32]) {
-        let simulation = self.flow.simulation_mut();
-        let end = simulation.now() + PATIENCE;
-        while !simulation.flows()[0].controller().asks() && simulation.now() < end {
+        let asked = self.flow.advance(Orca::asks, |simulation, _| {
             let look = simulation.flows()[0].controller().next_timer();
-            simulation.run_until(look.unwrap_or(simulation.now() + PERIOD));
-        }
-        let orca = self.flow.controller();
-        self.reward = if orca.asks() { orca.history().reward() } else { 0.0 };
-        observation.copy_from_slice(orca.history().values());
+            look.unwrap_or(simulation.now() + PERIOD)
+        });
+        let history = self.flow.controller().history();
+        self.reward = if asked { history.reward() } else { 0.0 };
+        observation.copy_from_slice(history.values());
     }
 }
 

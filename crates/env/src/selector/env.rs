@@ -1,6 +1,6 @@
 //! The selectors' environment.
 
-use astraea_cc::{MSS, Nanos, SECOND};
+use astraea_cc::MSS;
 use astraea_policy::Feature;
 use astraea_policy::selector::{CANDIDATES, Choose, Form, Interval, Selector};
 
@@ -8,9 +8,6 @@ use super::config::SelectorConfig;
 use crate::environment::{Actions, Environment, Outcome};
 use crate::error::EnvError;
 use crate::one_flow::OneFlow;
-
-/// Longest wait for an interval to end, in ns; where nothing comes back any more, the step ends without one.
-const PATIENCE: Nanos = 60 * SECOND;
 
 /// The choice comes with the next step.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +46,11 @@ impl SelectorFlow {
 
     /// Runs until the flow asks for a choice, which no timer tells beforehand.
     fn advance(&mut self, observation: &mut [f32]) {
-        let simulation = self.flow.simulation_mut();
-        let end = simulation.now() + PATIENCE;
-        while !simulation.flows()[0].controller().asks() && simulation.now() < end {
-            let next = simulation.next_event().unwrap_or(end);
-            simulation.run_until(next.min(end));
-        }
-        let selector = self.flow.controller();
-        self.reward = if selector.asks() { selector.newest().reward(self.form) } else { 0.0 };
-        selector.newest().observe(self.form, observation);
+        let asked =
+            self.flow.advance(Selector::asks, |simulation, end| simulation.next_event().unwrap_or(end).min(end));
+        let newest = self.flow.controller().newest();
+        self.reward = if asked { newest.reward(self.form) } else { 0.0 };
+        newest.observe(self.form, observation);
     }
 }
 
