@@ -238,56 +238,7 @@ enum Driver {
     Neighbour(Box<AnyController>),
 }
 
-macro_rules! either {
-    ($self:ident, $driver:ident => $call:expr) => {
-        match $self {
-            Self::Twin($driver) => $call,
-            Self::Neighbour($driver) => $call,
-        }
-    };
-}
-
-impl Controller for Driver {
-    fn on_sent(&mut self, now: Nanos, bytes: u64, in_flight: u64) {
-        either!(self, driver => driver.on_sent(now, bytes, in_flight));
-    }
-
-    fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
-        either!(self, driver => driver.on_ack(ack, rtt));
-    }
-
-    fn on_loss(&mut self, loss: &Loss) {
-        either!(self, driver => driver.on_loss(loss));
-    }
-
-    fn on_congestion(&mut self, congestion: &Congestion) {
-        either!(self, driver => driver.on_congestion(congestion));
-    }
-
-    fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
-        either!(self, driver => driver.on_timeout(now, flight_size));
-    }
-
-    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
-        either!(self, driver => driver.on_idle_restart(now, idle));
-    }
-
-    fn next_timer(&self) -> Option<Nanos> {
-        either!(self, driver => driver.next_timer())
-    }
-
-    fn on_timer(&mut self, now: Nanos) {
-        either!(self, driver => driver.on_timer(now));
-    }
-
-    fn cwnd(&self) -> u64 {
-        either!(self, driver => driver.cwnd())
-    }
-
-    fn pacing_rate(&self) -> Option<f64> {
-        either!(self, driver => driver.pacing_rate())
-    }
-}
+astraea_cc::forward_controller!(Driver: Twin, Neighbour);
 
 /// Flows in the simulator: starts in s, one-way delays in ms, and a few links' properties.
 struct Case {

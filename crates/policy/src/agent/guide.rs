@@ -179,7 +179,7 @@ impl Guide {
         } else {
             self.law.hurry.pause();
         }
-        self.suspicion.end_period(&self.rules, seconds, signals, window, following);
+        self.suspicion.end_period(&self.rules, length, signals, window, following);
         if following {
             self.doubt.end_period(&self.rules, signals, length);
             if used {

@@ -2,7 +2,7 @@
 //!
 //! A flow among its like that gives way sees the queue fall. Beside CUBIC or BBR it gives way until it has nothing left.
 
-use astraea_cc::{Nanos, SECOND};
+use astraea_cc::{MILLISECOND, Nanos, SECOND};
 
 use super::law;
 use super::rules::Rules;
@@ -22,7 +22,7 @@ struct Past {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspicion {
     /// Time in ns for which the law has asked for less and the queue has not fallen, and its delay in s at the start.
-    pressed: f64,
+    pressed: Nanos,
     pressed_at: f64,
     /// How much of the window, as a logarithm, was given up to a queue that stayed.
     yielded: f64,
@@ -41,12 +41,12 @@ pub(super) struct Suspicion {
 impl Suspicion {
     /// Time constant of the average queueing delay in s.
     const LEVEL: f64 = 3.0;
-    /// A relapse needs pressure for this long (s) or three round trips.
-    const RELAPSE: f64 = 0.2;
+    /// A relapse needs pressure for this long or three round trips.
+    const RELAPSE: Nanos = 200 * MILLISECOND;
 
     pub(super) fn new(rules: &Rules) -> Self {
         Self {
-            pressed: 0.0,
+            pressed: 0,
             pressed_at: 0.0,
             yielded: 0.0,
             last_window: 0.0,
@@ -59,12 +59,12 @@ impl Suspicion {
         }
     }
 
-    /// A period of `seconds` has ended with this window in packets; `following` says that the law set it.
-    pub(super) fn end_period(&mut self, rules: &Rules, seconds: f64, signals: &Signals, window: f64, following: bool) {
+    /// A period of this length has ended with this window in packets; `following` says that the law set it.
+    pub(super) fn end_period(&mut self, rules: &Rules, length: Nanos, signals: &Signals, window: f64, following: bool) {
         if self.reference == 0.0 || self.nearly_empty(signals) {
             self.reference = window;
         }
-        self.level += (signals.queue - self.level) * (seconds / Self::LEVEL).min(1.0);
+        self.level += (signals.queue - self.level) * (length as f64 / 1e9 / Self::LEVEL).min(1.0);
         if self.nearly_empty(signals) {
             self.yielded = 0.0;
         }
@@ -83,13 +83,13 @@ impl Suspicion {
         // By the queue that is there: a flow that gives way expects it to fall, which is the question.
         if law::error_now(rules, signals) < rules.neighbour.pressure {
             // A queue that falls is no sign: count again from there.
-            if self.pressed == 0.0 || signals.queue < 0.8 * self.pressed_at {
+            if self.pressed == 0 || signals.queue < 0.8 * self.pressed_at {
                 self.pressed_at = signals.queue;
-                self.pressed = 0.0;
+                self.pressed = 0;
             }
-            self.pressed += seconds;
+            self.pressed += length;
         } else {
-            self.pressed = (self.pressed - 2.0 * seconds).max(0.0);
+            self.pressed = self.pressed.saturating_sub(2 * length);
         }
     }
 
@@ -106,16 +106,15 @@ impl Suspicion {
         signals: &Signals,
         window: f64,
     ) -> Option<f64> {
-        let srtt = srtt as f64 / 1e9;
         if let Some(past) = &self.past {
-            let back = signals.queue > 0.4 * past.peak && self.pressed > Self::RELAPSE.max(3.0 * srtt);
+            let back = signals.queue > 0.4 * past.peak && self.pressed > Self::RELAPSE.max(3 * srtt);
             if back && now - past.ended < rules.neighbour.memory {
                 return Some(past.window);
             }
         }
-        let longer_than = |time: Nanos, round_trips| self.pressed > (time as f64 / 1e9).max(round_trips * srtt);
-        let pressed = longer_than(rules.neighbour.pressed, 8.0)
-            || self.has_shrunk(rules) && longer_than(rules.neighbour.pressed_shrunk, 3.0);
+        let longer_than = |time: Nanos, round_trips| self.pressed > time.max(round_trips * srtt);
+        let pressed = longer_than(rules.neighbour.pressed, 8)
+            || self.has_shrunk(rules) && longer_than(rules.neighbour.pressed_shrunk, 3);
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
@@ -123,7 +122,7 @@ impl Suspicion {
     /// competition that ended lately.
     pub(super) fn stirs(&self, rules: &Rules, now: Nanos) -> bool {
         let lately = |past: &Past| now - past.ended < rules.neighbour.memory;
-        self.pressed > 0.0 || self.in_vain >= rules.neighbour.drains || self.past.as_ref().is_some_and(lately)
+        self.pressed > 0 || self.in_vain >= rules.neighbour.drains || self.past.as_ref().is_some_and(lately)
     }
 
     /// A drain has emptied the queue.
@@ -145,12 +144,12 @@ impl Suspicion {
 
     /// A competition begins, or the path turned out to be longer: there is nothing to suspect any more.
     pub(super) fn forget(&mut self) {
-        self.pressed = 0.0;
+        self.pressed = 0;
     }
 
     /// A competition has ended with this peak of the queueing delay (s) and window (packets).
     pub(super) fn competed(&mut self, now: Nanos, confirmed: bool, peak: f64, window: f64) {
-        (self.pressed, self.yielded, self.reference) = (0.0, 0.0, window);
+        (self.pressed, self.yielded, self.reference) = (0, 0.0, window);
         self.past = confirmed.then_some(Past { ended: now, peak, window });
         if !confirmed {
             self.immune_until = now + self.immunity;
@@ -160,7 +159,7 @@ impl Suspicion {
 
     /// What looked like a competition was a longer path.
     pub(super) fn mistaken(&mut self, window: f64) {
-        (self.pressed, self.reference, self.past) = (0.0, window, None);
+        (self.pressed, self.reference, self.past) = (0, window, None);
     }
 }
 
@@ -190,7 +189,8 @@ mod tests {
         }
 
         fn signals(&mut self, count: usize, signals: &Signals) {
-            (0..count).for_each(|_| self.suspicion.end_period(&self.rules, 0.1, signals, self.window, true));
+            (0..count)
+                .for_each(|_| self.suspicion.end_period(&self.rules, 100 * MILLISECOND, signals, self.window, true));
         }
 
         /// What pressure says at a time in ms.
@@ -261,7 +261,7 @@ mod tests {
     fn a_flow_that_does_not_follow_the_law_suspects_nobody() {
         let mut flow = Flow::new();
         let pressing = signals(Rules::REFERENCE, 20.0);
-        (0..50).for_each(|_| flow.suspicion.end_period(&flow.rules, 0.1, &pressing, 100.0, false));
+        (0..50).for_each(|_| flow.suspicion.end_period(&flow.rules, 100 * MILLISECOND, &pressing, 100.0, false));
         assert_eq!(flow.pressure(0.0, SRTT), None);
     }
 
