@@ -5,7 +5,7 @@
 //! times settle at different rates. The first three say how much a flow takes; a policy whose action falls with each of
 //! them ([`DECREASING`]) makes flows that see the same queue and the same loss agree at equal rates only.
 
-use crate::state::{PERIODS, fnv1a};
+use crate::state::PERIODS;
 
 /// Raw quantities of a period, as the formulas of [`FEATURES`] call them: [`Signals::rate`], [`Signals::ahead`],
 /// [`Signals::loss`] and [`Signals::spread`].
@@ -52,11 +52,6 @@ pub fn definition() -> String {
         writeln!(text, "where {name} is: {meaning}").expect("writing to a string cannot fail");
     }
     text
-}
-
-/// Hash of [`definition`].
-pub fn definition_hash() -> u64 {
-    fnv1a(definition())
 }
 
 /// What a flow takes from the path and what it finds there.
@@ -134,6 +129,7 @@ impl BacklogState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::fnv1a;
 
     #[test]
     fn a_period_by_hand() {
@@ -162,7 +158,7 @@ mod tests {
              where l is: share of packets lost, over the time of x or as long as 200 packets need\n\
              where spread is: mean less smallest round-trip time of the period in s\n"
         );
-        assert_eq!(format!("{:016x}", definition_hash()), "1ec1204a1204aa92");
+        assert_eq!(format!("{:016x}", fnv1a(definition())), "1ec1204a1204aa92");
     }
 
     #[test]

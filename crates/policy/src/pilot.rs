@@ -113,10 +113,6 @@ impl<D: Decide> Controller for Pilot<D> {
         self.agent.on_timeout(now, flight_size);
     }
 
-    fn on_spurious_congestion(&mut self, now: Nanos) {
-        self.agent.on_spurious_congestion(now);
-    }
-
     fn on_idle_restart(&mut self, now: Nanos, idle: Nanos) {
         self.agent.on_idle_restart(now, idle);
     }

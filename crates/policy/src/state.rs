@@ -1,7 +1,7 @@
 //! The local state (Astraea §3.3): eight features of each of the last five monitoring periods.
 //!
 //! [`FEATURES`] is the one definition: names, meaning, scaling and order. Whatever shows a state to a policy encodes it
-//! through this table, and [`definition_hash`] tells whether a policy was trained with the same one.
+//! through this table, and the hash of its [`definition`] tells whether a policy was trained with the same one.
 
 /// How a raw quantity becomes a number of order one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +95,6 @@ pub(crate) fn defined(mut text: String, features: &[Feature]) -> String {
     text
 }
 
-/// Hash of [`definition`].
-pub fn definition_hash() -> u64 {
-    fnv1a(definition())
-}
-
 /// FNV-1a, 64 bits (Fowler, Noll and Vo).
 pub fn fnv1a(bytes: impl AsRef<[u8]>) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -133,19 +128,11 @@ pub struct LocalState {
     throughput_max: f64,
     latency: f64,
     latency_min: f64,
-    repeated: bool,
 }
 
 impl Default for LocalState {
     fn default() -> Self {
-        Self {
-            values: [0.0; LENGTH],
-            throughput: 0.0,
-            throughput_max: 0.0,
-            latency: 0.0,
-            latency_min: f64::INFINITY,
-            repeated: false,
-        }
+        Self { values: [0.0; LENGTH], throughput: 0.0, throughput_max: 0.0, latency: 0.0, latency_min: f64::INFINITY }
     }
 }
 
@@ -155,7 +142,6 @@ impl LocalState {
     /// One without an acknowledgement repeats throughput and latency of the last one that had some: zeros would look
     /// like an empty network. Before the first acknowledgement nothing is known and nothing is added.
     pub fn push(&mut self, period: &Measurement) {
-        self.repeated = period.latency.is_none();
         if let Some(latency) = period.latency {
             self.throughput = period.throughput;
             self.throughput_max = self.throughput_max.max(period.throughput);
@@ -202,11 +188,6 @@ impl LocalState {
     /// Mean round-trip time in s as the newest period shows it; 0 before the first acknowledgement.
     pub fn latency(&self) -> f64 {
         self.latency
-    }
-
-    /// Whether the newest period had no acknowledgement, so that its throughput and latency are repeated.
-    pub fn is_repeated(&self) -> bool {
-        self.repeated
     }
 }
 
@@ -255,9 +236,7 @@ mod tests {
         assert_eq!(state.values(), LocalState::default().values(), "nothing is known yet");
         state.push(&FIRST);
         let before = newest(&state);
-        assert!(!state.is_repeated());
         state.push(&silent);
-        assert!(state.is_repeated());
         let after = newest(&state);
         assert_eq!(before[..5], after[..5]);
         assert_eq!(after[5], 0.2, "what the sender knows by itself is not repeated");
@@ -289,7 +268,7 @@ mod tests {
              inflight_ratio: pkts_in_flight / cwnd, Linear 0e0..2e0\n\
              pacing_ratio: pacing_rate / thr_max, Linear 0e0..2e1\n"
         );
-        assert_eq!(format!("{:016x}", definition_hash()), "1d5c00d08050a063");
+        assert_eq!(format!("{:016x}", fnv1a(definition())), "1d5c00d08050a063");
     }
 
     proptest! {
