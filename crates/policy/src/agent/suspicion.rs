@@ -142,7 +142,7 @@ impl Suspicion {
         self.yielded > rules.neighbour.shrunk_logarithm()
     }
 
-    /// A competition begins, or the path turned out to be longer: there is nothing to suspect any more.
+    /// A competition begins, or the flow does again: there is nothing to suspect any more.
     pub(super) fn forget(&mut self) {
         self.pressed = 0;
     }
