@@ -19,16 +19,14 @@ use crate::{Activation, BacklogState, Form, Network, state};
 struct Width {
     feature: i32,
     activation: i32,
-    /// Of the sizes of an output's weights, the sum.
-    weights: f64,
     /// How far activations may exceed the largest one that was seen before they saturate.
     margin: f64,
 }
 
-const NARROW: Width = Width { feature: 32767, activation: 16383, weights: SUM, margin: 1.25 };
-const WIDE: Width = Width { feature: (1 << 25) - 1, activation: (1 << 25) - 1, weights: SUM, margin: 8.0 };
+const NARROW: Width = Width { feature: 32767, activation: 16383, margin: 1.25 };
+const WIDE: Width = Width { feature: (1 << 25) - 1, activation: (1 << 25) - 1, margin: 8.0 };
 
-/// Largest number of 32 bits.
+/// Largest number of 32 bits: what sizes add up to at most, of a narrow output's products and of a wide one's weights.
 const SUM: f64 = 2_147_483_647.0;
 
 /// Bits below the point of the last sum, the argument of tanh.
@@ -194,7 +192,7 @@ fn unit(
 fn wide_unit(row: &[f32], bias: f32, scale_in: &[f64], scale_out: f64, (low, high): (i32, i32)) -> (Vec<i32>, Unit) {
     let row: Vec<f64> = row.iter().zip(scale_in).map(|(weight, scale)| f64::from(*weight) / scale).collect();
     let total: f64 = row.iter().map(|weight| weight.abs()).sum();
-    let shift = libm::log2(WIDE.weights / (2.0 * total * scale_out)).floor().clamp(0.0, 24.0);
+    let shift = libm::log2(SUM / (2.0 * total * scale_out)).floor().clamp(0.0, 24.0);
     let scale = scale_out * libm::exp2(shift);
     let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
     // Weights of 31 bits times inputs of 25 leave six bits: a sum and its bias fit.
