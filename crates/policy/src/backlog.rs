@@ -129,7 +129,7 @@ impl BacklogState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::fnv1a;
+    use crate::feature::fnv1a;
 
     #[test]
     fn a_period_by_hand() {

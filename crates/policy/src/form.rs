@@ -1,5 +1,6 @@
 //! How a policy is embedded in a controller: what it sees, and what its answer does.
 
+use crate::feature::fnv1a;
 use crate::{action, backlog, state};
 
 /// The embedding of a policy.
@@ -59,6 +60,6 @@ impl Form {
 
     /// Hash of the [`definition`](Form::definition) (FNV-1a, 64 bits).
     pub fn definition_hash(self) -> u64 {
-        state::fnv1a(self.definition())
+        fnv1a(self.definition())
     }
 }

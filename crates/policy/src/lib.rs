@@ -1,6 +1,7 @@
 //! Learned controllers: what a policy sees, and what its answer does.
 //!
 //! * [`state`]: the one definition of the papers' local state, from one flow's measurements to numbers of order one;
+//! * [`Feature`]: one of the numbers that a policy sees, and how it is scaled;
 //! * [`action`]: what an action does to a window or a rate;
 //! * [`backlog`]: the other one, from which a flow can tell its own packets in the queue;
 //! * [`Form`]: which of them a policy sees, and what its answer does;
@@ -16,6 +17,7 @@ pub mod agent;
 pub mod aurora;
 pub mod backlog;
 mod fast;
+mod feature;
 mod file;
 pub mod fixed;
 mod form;
@@ -31,10 +33,11 @@ mod steady;
 
 pub use agent::{Agent, AgentConfig, DrainRules, LeapRules, LossRules, NeighbourRules, Rules, Stride, law_step};
 pub use backlog::{BacklogState, Signals};
+pub use feature::{Feature, Scale};
 pub use file::{Metadata, Policy, PolicyError};
 pub use fixed::FixedNetwork;
 pub use form::Form;
 pub use network::{Activation, Layer, Network, NetworkError, Scratch};
 pub use pilot::{Answers, Decide, Pilot};
-pub use state::{Feature, LocalState, Measurement, Scale};
+pub use state::{LocalState, Measurement};
 pub use steady::Steady;

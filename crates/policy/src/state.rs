@@ -3,62 +3,8 @@
 //! [`FEATURES`] is the one definition: names, meaning, scaling and order. Whatever shows a state to a policy encodes it
 //! through this table, and the hash of its [`definition`] tells whether a policy was trained with the same one.
 
-/// How a raw quantity becomes a number of order one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Clipped to `low..=high`.
-    Linear,
-    /// `ln(x / low) / ln(high / low)`, clipped to `0..=1`.
-    Log,
-}
-
-/// One number that a policy or a critic sees.
-#[derive(Clone, Copy, Debug)]
-pub struct Feature {
-    /// Name in tables and errors.
-    pub name: &'static str,
-    /// The raw quantity, with its unit if it has one.
-    pub meaning: &'static str,
-    /// Scaling.
-    pub scale: Scale,
-    /// Lower end of the raw quantity.
-    pub low: f64,
-    /// Upper end of the raw quantity.
-    pub high: f64,
-}
-
-impl Feature {
-    /// A ratio, clipped to `0..=high`.
-    pub const fn ratio(name: &'static str, meaning: &'static str, high: f64) -> Self {
-        Self { name, meaning, scale: Scale::Linear, low: 0.0, high }
-    }
-
-    /// A quantity of wide range on a logarithmic scale.
-    pub const fn log(name: &'static str, meaning: &'static str, low: f64, high: f64) -> Self {
-        Self { name, meaning, scale: Scale::Log, low, high }
-    }
-
-    /// The scaled and clipped value of a raw quantity; what is not a number counts as the lower end.
-    pub fn encode(&self, raw: f64) -> f32 {
-        let raw = if raw.is_nan() { self.low } else { raw };
-        let scaled = match self.scale {
-            Scale::Linear => raw.clamp(self.low, self.high),
-            Scale::Log => {
-                let raw = raw.clamp(self.low, self.high);
-                (libm::log(raw / self.low) / libm::log(self.high / self.low)).clamp(0.0, 1.0)
-            }
-        };
-        scaled as f32
-    }
-
-    /// Smallest and largest encoded value.
-    pub const fn bounds(&self) -> (f32, f32) {
-        match self.scale {
-            Scale::Linear => (self.low as f32, self.high as f32),
-            Scale::Log => (0.0, 1.0),
-        }
-    }
-}
+use crate::feature;
+pub use crate::feature::{Feature, Scale, fnv1a};
 
 /// Monitoring periods in a state (w, Astraea table 4).
 pub const PERIODS: usize = 5;
@@ -82,23 +28,7 @@ pub const LENGTH: usize = PERIODS * FEATURES.len();
 
 /// The definition as text: everything that a policy's weights depend on.
 pub fn definition() -> String {
-    defined(format!("local state: {PERIODS} periods, oldest first, zeros before the first\n"), &FEATURES)
-}
-
-/// A definition that begins with `text`, and has a line for each feature.
-pub(crate) fn defined(mut text: String, features: &[Feature]) -> String {
-    use std::fmt::Write as _;
-    for f in features {
-        writeln!(text, "{}: {}, {:?} {:e}..{:e}", f.name, f.meaning, f.scale, f.low, f.high)
-            .expect("writing to a string cannot fail");
-    }
-    text
-}
-
-/// FNV-1a, 64 bits (Fowler, Noll and Vo).
-pub fn fnv1a(bytes: impl AsRef<[u8]>) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.as_ref().iter().fold(0xcbf2_9ce4_8422_2325, step)
+    feature::defined(format!("local state: {PERIODS} periods, oldest first, zeros before the first\n"), &FEATURES)
 }
 
 /// What a flow measured over one monitoring period, in SI units (payload bits and bytes).
@@ -161,11 +91,7 @@ impl LocalState {
             period.in_flight / period.cwnd,
             period.pacing_rate / peak,
         ];
-        self.values.copy_within(FEATURES.len().., 0);
-        let newest = &mut self.values[LENGTH - FEATURES.len()..];
-        for ((value, feature), raw) in newest.iter_mut().zip(&FEATURES).zip(raw) {
-            *value = feature.encode(raw);
-        }
+        feature::push(&mut self.values, &FEATURES, &raw);
     }
 
     /// Adds a period of a flow that had reached this throughput (bit/s) by its end, part of which may have been before the

@@ -3,7 +3,7 @@
 use astraea_cc::{Nanos, SECOND};
 
 use super::Interval;
-use crate::{Feature, Scale};
+use crate::feature::{self, Feature, Scale};
 
 /// The features of an interval, in order (Aurora §2.2); the limits are those of its gym.
 pub const FEATURES: [Feature; 3] = [
@@ -62,11 +62,7 @@ impl History {
             if self.latency > 0.0 { self.latency / self.latency_min } else { 1.0 },
             interval.send_ratio(packet),
         ];
-        self.values.copy_within(FEATURES.len().., 0);
-        let newest = self.values.len() - FEATURES.len();
-        for ((value, feature), raw) in self.values[newest..].iter_mut().zip(&FEATURES).zip(raw) {
-            *value = feature.encode(raw);
-        }
+        feature::push(&mut self.values, &FEATURES, &raw);
     }
 
     /// The observation: interval by interval, oldest first.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::FEATURES;
 use crate::file::parts::Parts;
 use crate::file::{self, error, write};
-use crate::{Layer, PolicyError, network, state};
+use crate::{Layer, PolicyError, feature, network};
 
 /// What a file says that it is, where one of Astraea's has its form.
 const FORM: &str = "aurora";
@@ -63,7 +63,7 @@ impl AuroraTerms {
         let own = [
             ("format", file::FORMAT.to_owned()),
             ("form", form.to_owned()),
-            ("definition_hash", format!("{:016x}", state::fnv1a(definition))),
+            ("definition_hash", format!("{:016x}", feature::fnv1a(definition))),
             ("activation", ACTIVATION.to_owned()),
             ("shape", network::shape(layers)),
             ("alpha", self.alpha.to_string()),
@@ -124,7 +124,7 @@ impl AuroraPolicy {
         // The form before what only this one has.
         let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
+        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
         parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
         let terms = AuroraTerms::take(&mut parts)?;
         let layers = parts.layers()?;
@@ -171,7 +171,7 @@ impl AuroraPolicy {
 
     /// Everything that the weights depend on, as text.
     pub fn definition() -> String {
-        state::defined(format!("form: {FORM}\nintervals, oldest first, 0, 1, 1 before the first\n"), &FEATURES)
+        feature::defined(format!("form: {FORM}\nintervals, oldest first, 0, 1, 1 before the first\n"), &FEATURES)
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.

@@ -7,7 +7,7 @@ use super::{FEATURES, Preference};
 use crate::aurora::{self, ACTIVATION, AuroraPolicy, AuroraTerms, KEYS, Scratch, sum, sums};
 use crate::file::parts::Parts;
 use crate::file::{self, write};
-use crate::{Layer, PolicyError, network, state};
+use crate::{Layer, PolicyError, feature, network};
 
 /// What a file says that it is.
 const FORM: &str = "mocc";
@@ -64,7 +64,7 @@ impl MoccPolicy {
         // The form before anything else: most of what it has other forms have too.
         let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
+        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
         parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
         let terms = AuroraTerms::take(&mut parts)?;
         let (preference, layers) = parts.layers_beside(PREFERENCE, FEATURES.len())?;
@@ -119,7 +119,7 @@ impl MoccPolicy {
     pub fn definition() -> String {
         let intervals = format!("form: {FORM}\nintervals, oldest first, 0, 1, 1 before the first\n");
         let end = "at the end, once\n";
-        state::defined(state::defined(intervals, &aurora::FEATURES) + end, &FEATURES)
+        feature::defined(feature::defined(intervals, &aurora::FEATURES) + end, &FEATURES)
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.

@@ -8,7 +8,7 @@ use astraea_cc::Nanos;
 use super::FEATURES;
 use crate::file::parts::Parts;
 use crate::file::{self, error, write};
-use crate::{Activation, Layer, Network, PolicyError, Scratch, state};
+use crate::{Activation, Layer, Network, PolicyError, Scratch, feature};
 
 /// What a file says that it is, where one of Astraea's has its form.
 const FORM: &str = "orca";
@@ -64,7 +64,7 @@ impl OrcaPolicy {
         // The form before what only this one has.
         let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, state::fnv1a(Self::definition()))?;
+        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
         let relu = Activation::Relu.name();
         parts.take("activation", relu, |text| (text == relu).then_some(()))?;
         let period = file::take_period(&mut parts)?;
@@ -113,7 +113,7 @@ impl OrcaPolicy {
     /// Everything that the weights depend on, as text.
     pub fn definition() -> String {
         let reports = "reports, without what came with no round-trip time, oldest first, zeros before the first";
-        state::defined(format!("form: {FORM}\n{reports}\n"), &FEATURES)
+        feature::defined(format!("form: {FORM}\n{reports}\n"), &FEATURES)
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.
@@ -121,7 +121,7 @@ impl OrcaPolicy {
         let own = [
             ("format", file::FORMAT.to_owned()),
             ("form", FORM.to_owned()),
-            ("definition_hash", format!("{:016x}", state::fnv1a(Self::definition()))),
+            ("definition_hash", format!("{:016x}", feature::fnv1a(Self::definition()))),
             ("activation", Activation::Relu.name().to_owned()),
             ("shape", self.network.shape()),
             ("period_ms", file::period_ms(self.period).to_string()),

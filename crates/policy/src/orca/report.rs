@@ -2,7 +2,7 @@
 
 use astraea_cc::Nanos;
 
-use crate::Feature;
+use crate::feature::{self, Feature};
 
 /// What a lost bit costs, in delivered ones.
 const LOSS_WEIGHT: f64 = 5.0;
@@ -119,11 +119,7 @@ impl History {
             report.rtt_ratio,
             report.delay_metric(),
         ];
-        self.values.copy_within(FEATURES.len().., 0);
-        let newest = self.values.len() - FEATURES.len();
-        for ((value, feature), raw) in self.values[newest..].iter_mut().zip(&FEATURES).zip(raw) {
-            *value = feature.encode(raw);
-        }
+        feature::push(&mut self.values, &FEATURES, &raw);
     }
 
     /// The observation: report by report, oldest first.

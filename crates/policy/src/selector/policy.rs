@@ -8,7 +8,7 @@ use super::forest::Forest;
 use super::interval::Form;
 use crate::file::parts::{Parts, one_of};
 use crate::file::{self, error, write};
-use crate::{PolicyError, state};
+use crate::{PolicyError, feature};
 
 /// Metadata that decides how the models are run.
 const KEYS: [&str; 6] = ["format", "form", "definition_hash", "candidates", "trees", "depth"];
@@ -66,7 +66,7 @@ impl SelectorPolicy {
         // The form before what only this one has.
         let mut parts = Parts::read(bytes, &KEYS[..2])?;
         parts.take("form", form.name(), |text| (text == form.name()).then_some(()))?;
-        parts.check_definition(form.name(), state::fnv1a(Self::definition(form)))?;
+        parts.check_definition(form.name(), feature::fnv1a(Self::definition(form)))?;
         let candidates = CANDIDATES.join(" ");
         parts.take("candidates", &candidates, |text| (text == candidates).then_some(()))?;
         let mut number = |name| parts.take(name, "a whole number", |text| text.parse::<u16>().ok());
@@ -134,7 +134,7 @@ impl SelectorPolicy {
 
     /// Everything that the models depend on, as text.
     pub fn definition(form: Form) -> String {
-        state::defined(format!("form: {}\nof one interval\n", form.name()), form.features())
+        feature::defined(format!("form: {}\nof one interval\n", form.name()), form.features())
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.
@@ -142,7 +142,7 @@ impl SelectorPolicy {
         let own = [
             ("format", file::FORMAT.to_owned()),
             ("form", self.form.name().to_owned()),
-            ("definition_hash", format!("{:016x}", state::fnv1a(Self::definition(self.form)))),
+            ("definition_hash", format!("{:016x}", feature::fnv1a(Self::definition(self.form)))),
             ("candidates", CANDIDATES.join(" ")),
             ("trees", self.models[0].trees().to_string()),
             ("depth", self.models[0].depth.to_string()),
