@@ -16,10 +16,11 @@ use astraea_cc::{MILLISECOND, Nanos};
 
 pub use error::PolicyError;
 
+use crate::feature::fnv1a;
 use crate::{Form, Network};
 
 /// Version of the file's layout.
-pub(crate) const FORMAT: &str = "1";
+const FORMAT: &str = "1";
 
 /// Largest file that is read, far above that of the largest network there can be.
 const MAX_BYTES: u64 = 64 << 20;
@@ -64,9 +65,7 @@ impl Policy {
         }
         error::check("alpha", *alpha, &ALPHA)?;
         error::check("period_ms", period_ms(*period), &PERIOD_MS)?;
-        if let Some(name) = read::KEYS.iter().find(|key| notes.contains_key(**key)) {
-            return Err(PolicyError::Reserved(name));
-        }
+        check_notes(&read::KEYS, notes)?;
         Ok(Self { network, metadata })
     }
 
@@ -113,15 +112,12 @@ impl Policy {
     pub fn texts(&self) -> BTreeMap<String, String> {
         let Metadata { form, alpha, period, notes } = &self.metadata;
         let own = [
-            ("format", FORMAT.to_owned()),
-            ("form", form.name().to_owned()),
-            ("definition_hash", format!("{:016x}", form.definition_hash())),
             ("activation", self.network.activation().name().to_owned()),
             ("shape", self.network.shape()),
             ("alpha", alpha.to_string()),
             ("period_ms", period_ms(*period).to_string()),
         ];
-        notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+        self::texts(form.name(), &form.definition(), own, notes)
     }
 }
 
@@ -138,6 +134,30 @@ pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<(), PolicyError> {
 /// The same, with the path in front of what is wrong.
 fn at<T>(path: &Path, result: Result<T, PolicyError>) -> Result<T, PolicyError> {
     result.map_err(|reason| PolicyError::At { path: path.display().to_string(), reason: Box::new(reason) })
+}
+
+/// Fails if a note is called like one of the `keys` that the file has itself.
+pub(crate) fn check_notes(keys: &[&'static str], notes: &BTreeMap<String, String>) -> Result<(), PolicyError> {
+    match keys.iter().find(|key| notes.contains_key(**key)) {
+        Some(name) => Err(PolicyError::Reserved(name)),
+        None => Ok(()),
+    }
+}
+
+/// A file's metadata, names and texts: what all files have, what is this one's `own`, and notes.
+pub(crate) fn texts<const N: usize>(
+    form: &str,
+    definition: &str,
+    own: [(&str, String); N],
+    notes: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let all = [
+        ("format", FORMAT.to_owned()),
+        ("form", form.to_owned()),
+        ("definition_hash", format!("{:016x}", fnv1a(definition))),
+    ];
+    let named = all.into_iter().chain(own).map(|(name, text)| (name.to_owned(), text));
+    notes.clone().into_iter().chain(named).collect()
 }
 
 /// A period as files have it.

@@ -42,10 +42,7 @@ impl AuroraTerms {
         error::check("alpha", self.alpha, &ALPHA)?;
         error::check("action_limit", self.limit, &LIMIT)?;
         error::check("interval", self.interval, &INTERVAL)?;
-        match keys.iter().find(|key| self.notes.contains_key(**key)) {
-            Some(name) => Err(PolicyError::Reserved(name)),
-            None => Ok(()),
-        }
+        file::check_notes(keys, &self.notes)
     }
 
     /// Those of a file, without notes.
@@ -61,16 +58,13 @@ impl AuroraTerms {
     /// A file's metadata: these, and what belongs to a network of this form.
     pub(crate) fn texts(&self, form: &str, definition: &str, layers: &[Layer]) -> BTreeMap<String, String> {
         let own = [
-            ("format", file::FORMAT.to_owned()),
-            ("form", form.to_owned()),
-            ("definition_hash", format!("{:016x}", feature::fnv1a(definition))),
             ("activation", ACTIVATION.to_owned()),
             ("shape", network::shape(layers)),
             ("alpha", self.alpha.to_string()),
             ("action_limit", self.limit.to_string()),
             ("interval", self.interval.to_string()),
         ];
-        self.notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+        file::texts(form, definition, own, &self.notes)
     }
 }
 
@@ -121,11 +115,8 @@ impl AuroraPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        // The form before what only this one has.
-        let mut parts = Parts::read(bytes, &KEYS[..2])?;
-        parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
-        parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
+        let mut parts = Parts::of(bytes, FORM, &Self::definition())?;
+        parts.expect("activation", ACTIVATION)?;
         let terms = AuroraTerms::take(&mut parts)?;
         let layers = parts.layers()?;
         Self::new(layers, AuroraTerms { notes: parts.notes(), ..terms })

@@ -10,6 +10,7 @@ use safetensors::{Dtype, SafeTensorError, SafeTensors};
 
 use super::{FORMAT, MAX_BYTES, PolicyError, error, write};
 use crate::Layer;
+use crate::feature::fnv1a;
 use crate::network::{MAX_LAYERS, MAX_WIDTH};
 
 /// The bytes of a file, if there are not too many.
@@ -36,7 +37,16 @@ impl<'a> Parts<'a> {
             return Err(PolicyError::Missing(missing));
         }
         let mut parts = Self { texts, tensors };
-        parts.take("format", FORMAT, |text| (text == FORMAT).then_some(()))?;
+        parts.expect("format", FORMAT)?;
+        Ok(parts)
+    }
+
+    /// Those of a file with a policy of another paper's, of this form and with this definition. The form is looked at before
+    /// what only it has.
+    pub(crate) fn of(bytes: &'a [u8], form: &'static str, definition: &str) -> Result<Self, PolicyError> {
+        let mut parts = Self::read(bytes, &["format", "form"])?;
+        parts.expect("form", form)?;
+        parts.check_definition(form, fnv1a(definition))?;
         Ok(parts)
     }
 
@@ -49,6 +59,11 @@ impl<'a> Parts<'a> {
     ) -> Result<T, PolicyError> {
         let text = self.texts.remove(name).ok_or(PolicyError::Missing(name))?;
         parse(&text).ok_or_else(|| PolicyError::Value { name, found: short(&text), expected: expected.to_owned() })
+    }
+
+    /// Takes a text that can only be this one.
+    pub(crate) fn expect(&mut self, name: &'static str, value: &str) -> Result<(), PolicyError> {
+        self.take(name, value, |text| (text == value).then_some(()))
     }
 
     /// A number in a range.

@@ -61,11 +61,8 @@ impl MoccPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        // The form before anything else: most of what it has other forms have too.
-        let mut parts = Parts::read(bytes, &KEYS[..2])?;
-        parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
-        parts.take("activation", ACTIVATION, |text| (text == ACTIVATION).then_some(()))?;
+        let mut parts = Parts::of(bytes, FORM, &Self::definition())?;
+        parts.expect("activation", ACTIVATION)?;
         let terms = AuroraTerms::take(&mut parts)?;
         let (preference, layers) = parts.layers_beside(PREFERENCE, FEATURES.len())?;
         Self::new(preference, layers, AuroraTerms { notes: parts.notes(), ..terms })

@@ -42,9 +42,7 @@ impl OrcaPolicy {
             return Err(PolicyError::Inputs { form: FORM, found, expected: found.next_multiple_of(FEATURES.len()) });
         }
         error::check("period_ms", file::period_ms(period), &file::PERIOD_MS)?;
-        if let Some(name) = KEYS.iter().find(|key| notes.contains_key(**key)) {
-            return Err(PolicyError::Reserved(name));
-        }
+        file::check_notes(&KEYS, &notes)?;
         Ok(Self { network, period, notes })
     }
 
@@ -61,12 +59,8 @@ impl OrcaPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PolicyError> {
-        // The form before what only this one has.
-        let mut parts = Parts::read(bytes, &KEYS[..2])?;
-        parts.take("form", FORM, |text| (text == FORM).then_some(()))?;
-        parts.check_definition(FORM, feature::fnv1a(Self::definition()))?;
-        let relu = Activation::Relu.name();
-        parts.take("activation", relu, |text| (text == relu).then_some(()))?;
+        let mut parts = Parts::of(bytes, FORM, &Self::definition())?;
+        parts.expect("activation", Activation::Relu.name())?;
         let period = file::take_period(&mut parts)?;
         let layers = parts.layers()?;
         Self::new(layers, period, parts.notes())
@@ -119,14 +113,11 @@ impl OrcaPolicy {
     /// All metadata as the file has it: names and texts, in the order of the names.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let own = [
-            ("format", file::FORMAT.to_owned()),
-            ("form", FORM.to_owned()),
-            ("definition_hash", format!("{:016x}", feature::fnv1a(Self::definition()))),
             ("activation", Activation::Relu.name().to_owned()),
             ("shape", self.network.shape()),
             ("period_ms", file::period_ms(self.period).to_string()),
         ];
-        self.notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+        file::texts(FORM, &Self::definition(), own, &self.notes)
     }
 
     /// The action for an observation, in -1..=1.

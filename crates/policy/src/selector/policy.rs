@@ -39,9 +39,7 @@ impl SelectorPolicy {
                 return Err(PolicyError::Forest("expected as many of the same depth in each model".into()));
             }
         }
-        if let Some(name) = KEYS.iter().find(|key| notes.contains_key(**key)) {
-            return Err(PolicyError::Reserved(name));
-        }
+        file::check_notes(&KEYS, &notes)?;
         Ok(Self { form, models, notes })
     }
 
@@ -63,12 +61,8 @@ impl SelectorPolicy {
     /// # Errors
     /// Whatever is wrong with it, in one line.
     pub fn from_bytes(form: Form, bytes: &[u8]) -> Result<Self, PolicyError> {
-        // The form before what only this one has.
-        let mut parts = Parts::read(bytes, &KEYS[..2])?;
-        parts.take("form", form.name(), |text| (text == form.name()).then_some(()))?;
-        parts.check_definition(form.name(), feature::fnv1a(Self::definition(form)))?;
-        let candidates = CANDIDATES.join(" ");
-        parts.take("candidates", &candidates, |text| (text == candidates).then_some(()))?;
+        let mut parts = Parts::of(bytes, form.name(), &Self::definition(form))?;
+        parts.expect("candidates", &CANDIDATES.join(" "))?;
         let mut number = |name| parts.take(name, "a whole number", |text| text.parse::<u16>().ok());
         let (trees, depth) = (usize::from(number("trees")?), usize::from(number("depth")?.min(15)));
         let questions = (1_usize << depth) - 1;
@@ -140,14 +134,11 @@ impl SelectorPolicy {
     /// All metadata as the file has it: names and texts, in the order of the names.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let own = [
-            ("format", file::FORMAT.to_owned()),
-            ("form", self.form.name().to_owned()),
-            ("definition_hash", format!("{:016x}", feature::fnv1a(Self::definition(self.form)))),
             ("candidates", CANDIDATES.join(" ")),
             ("trees", self.models[0].trees().to_string()),
             ("depth", self.models[0].depth.to_string()),
         ];
-        self.notes.clone().into_iter().chain(own.map(|(name, text)| (name.to_owned(), text))).collect()
+        file::texts(self.form.name(), &Self::definition(self.form), own, &self.notes)
     }
 
     /// What the next interval would be worth under each scheme, after one of these features.
