@@ -10,7 +10,8 @@
 //! * [`Policy`]: a network and its metadata, as a file holds them; [`Pilot`]: the controller that runs one;
 //! * [`aurora`]: a policy of another kind, that sets a rate; [`mocc`]: one of that kind that is told what to go for;
 //!   [`orca`]: another one, that multiplies CUBIC's window; [`selector`]: others, that choose which classic scheme is at work;
-//! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name.
+//! * [`shipped`]: the policies that come with the crate; [`schemes`]: everything that a user can name;
+//!   [`SchemeFile`]: what a user's own file may hold instead.
 
 pub mod action;
 pub mod agent;
@@ -25,6 +26,7 @@ pub mod mocc;
 pub mod network;
 pub mod orca;
 mod pilot;
+mod scheme_file;
 pub mod schemes;
 pub mod selector;
 pub mod shipped;
@@ -39,5 +41,6 @@ pub use fixed::FixedNetwork;
 pub use form::Form;
 pub use network::{Activation, Layer, Network, NetworkError, Scratch};
 pub use pilot::{Answers, Decide, Pilot};
+pub use scheme_file::{SchemeFile, SchemeFileError};
 pub use state::{LocalState, Measurement};
 pub use steady::Steady;

@@ -3,14 +3,9 @@
 //! and `key`, the file with the shared key), where that is to decide for the learned ones.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use astraea_cc::{AnyController, Nanos, Remy, RemyTable};
-use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
-use astraea_policy::mocc::{MoccConfig, MoccPolicy};
-use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
-use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
-use astraea_policy::{Policy, schemes};
+use astraea_cc::{AnyController, Nanos};
+use astraea_policy::{SchemeFile, schemes};
 use astraea_sim::Config;
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
@@ -24,25 +19,8 @@ struct Scheme {
     params: Vec<(String, f64)>,
 }
 
-/// What a file holds that stands for a scheme.
-#[derive(Clone)]
-pub(crate) enum Content {
-    /// A policy.
-    Policy(Arc<Policy>),
-    /// The rules of a `RemyCC`.
-    Table(Arc<RemyTable>),
-    /// A policy of Aurora's.
-    Aurora(Arc<AuroraPolicy>),
-    /// A policy of MOCC's, which takes the parameters of its scheme.
-    Mocc(Arc<MoccPolicy>),
-    /// A policy of Orca's.
-    Orca(Arc<OrcaPolicy>),
-    /// A policy of a selector's.
-    Selector(Arc<SelectorPolicy>),
-}
-
 /// Contents of files that stand for schemes, by name.
-pub(crate) type Policies = HashMap<String, Content>;
+pub(crate) type Policies = HashMap<String, SchemeFile>;
 
 /// A checked configuration with a scheme for each flow.
 pub(crate) struct Job {
@@ -86,35 +64,14 @@ impl Job {
     /// A fresh controller for a flow.
     pub(crate) fn controller(&self, flow: usize) -> Result<AnyController, PyErr> {
         let Scheme { name, params } = &self.schemes[flow];
-        let mss = self.config.flows[flow].mss;
-        match self.policies.get(name) {
-            Some(Content::Mocc(policy)) => {
-                let config = MoccConfig::of(params).map_err(value_error)?;
-                Ok(AnyController::Custom(Box::new(config.sender(policy, mss))))
-            }
-            Some(_) if !params.is_empty() => Err(value_error(format!("file {name:?} takes no parameters"))),
-            Some(Content::Policy(policy)) => self.learned(flow, policy),
-            Some(Content::Table(table)) => Ok(AnyController::Remy(Remy::new(table.clone(), mss))),
-            Some(Content::Aurora(policy)) => {
-                let config = AuroraConfig::of(policy);
-                Ok(AnyController::Custom(Box::new(Aurora::new(policy.clone(), config, mss))))
-            }
-            Some(Content::Orca(policy)) => Ok(AnyController::Custom(Box::new(Orca::of(policy.clone(), MOST, mss)))),
-            Some(Content::Selector(policy)) => {
-                Ok(AnyController::Custom(Box::new(Selector::of(policy.clone(), Caution::default(), mss))))
-            }
-            None => match schemes::policy(name) {
-                Some(policy) if params.is_empty() => self.learned(flow, &policy),
-                _ => schemes::build(name, params, mss).map_err(value_error),
-            },
-        }
-    }
-
-    fn learned(&self, flow: usize, policy: &Arc<Policy>) -> Result<AnyController, PyErr> {
         let (clock, mss) = (self.clocks[flow], self.config.flows[flow].mss);
-        match &self.service {
-            Some(service) => service.controller(&self.schemes[flow].name, policy, clock, mss),
-            None => Ok(schemes::learned(policy.clone(), clock, mss)),
+        let file = self.policies.get(name);
+        let policy = file.map_or_else(|| schemes::policy(name), |file| file.policy().cloned());
+        match (file, policy, &self.service) {
+            (_, Some(policy), Some(service)) if params.is_empty() => service.controller(name, &policy, clock, mss),
+            (Some(file), ..) => file.controller(name, params, clock, mss).map_err(value_error),
+            (None, Some(policy), None) if params.is_empty() => Ok(schemes::learned(policy, clock, mss)),
+            (None, ..) => schemes::build(name, params, mss).map_err(value_error),
         }
     }
 

@@ -7,12 +7,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use astraea_cc::{AnyController, Controller, INITIAL_WINDOW, MILLISECOND, Manual, Nanos};
+use astraea_policy::SchemeFile;
 use astraea_sim::{Interval, Simulation, Stop};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::job::{Content, Job, Policies, value_error};
+use crate::job::{Job, Policies, value_error};
 use crate::policy::Policy;
 use crate::results::results;
 use crate::rivals::{AuroraPolicy, MoccPolicy, OrcaPolicy};
@@ -34,14 +35,14 @@ pub(crate) enum File<'py> {
 }
 
 impl File<'_> {
-    fn content(&self) -> Content {
+    fn content(&self) -> SchemeFile {
         match self {
-            Self::Policy(policy) => Content::Policy(policy.get().inner().clone()),
-            Self::Table(table) => Content::Table(table.get().inner().clone()),
-            Self::Aurora(policy) => Content::Aurora(policy.get().inner().clone()),
-            Self::Mocc(policy) => Content::Mocc(policy.get().inner().clone()),
-            Self::Orca(policy) => Content::Orca(policy.get().inner().clone()),
-            Self::Selector(policy) => Content::Selector(policy.get().inner().clone()),
+            Self::Policy(policy) => SchemeFile::Policy(policy.get().inner().clone()),
+            Self::Table(table) => SchemeFile::Table(table.get().inner().clone()),
+            Self::Aurora(policy) => SchemeFile::Aurora(policy.get().inner().clone()),
+            Self::Mocc(policy) => SchemeFile::Mocc(policy.get().inner().clone()),
+            Self::Orca(policy) => SchemeFile::Orca(policy.get().inner().clone()),
+            Self::Selector(policy) => SchemeFile::Selector(policy.get().inner().clone()),
         }
     }
 }

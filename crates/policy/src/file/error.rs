@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::RangeInclusive;
 
+use astraea_cc::RemyTableError;
+
 use crate::NetworkError;
 
 /// Why there is no policy. Displays as one line.
@@ -43,6 +45,8 @@ pub enum PolicyError {
     Network(#[from] NetworkError),
     #[error("{found} inputs, expected {expected} for the form {form:?}")]
     Inputs { form: &'static str, found: usize, expected: usize },
+    #[error(transparent)]
+    Table(#[from] RemyTableError),
     #[error("trees: {0}")]
     Forest(String),
     #[error("metadata {0:?} is set by the policy itself")]
