@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use astraea_cc::{AnyController, Controller, Nanos, SchemeError};
-use astraea_policy::{AgentConfig, Policy, schemes};
+use astraea_policy::{AgentConfig, Policy, SchemeFile, SchemeFileError, schemes};
 
 /// Makes the controller of each new connection.
 #[derive(Clone)]
@@ -31,6 +31,19 @@ impl Scheme {
     /// A policy, for example read from a file by [`Policy::from_bytes`].
     pub fn learned(policy: Policy) -> Self {
         Self::of(Arc::new(policy))
+    }
+
+    /// What a file holds that stands for a scheme, with these of its parameters set; errors call it `name`.
+    ///
+    /// # Errors
+    /// One line if it takes no such parameters, or if a value is out of range.
+    pub fn file(name: &str, file: SchemeFile, params: &[(String, f64)]) -> Result<Self, SchemeFileError> {
+        file.check(name, params)?;
+        let (name, params) = (name.to_owned(), params.to_vec());
+        Ok(Self::any(move |mss| {
+            let made = file.controller(&name, &params, time_of_day(), mss);
+            made.unwrap_or_else(|error| unreachable!("checked above: {error}"))
+        }))
     }
 
     fn of(policy: Arc<Policy>) -> Self {

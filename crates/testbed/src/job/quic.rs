@@ -1,14 +1,7 @@
 //! What QUIC connections can do.
 
-use std::fs;
-use std::sync::Arc;
-
-use astraea_cc::{MSS, Remy, RemyTable};
-use astraea_policy::aurora::{Aurora, AuroraConfig, AuroraPolicy};
-use astraea_policy::mocc::{MoccConfig, MoccPolicy};
-use astraea_policy::orca::{MOST, Orca, OrcaPolicy};
-use astraea_policy::selector::{Caution, Selector, SelectorPolicy};
-use astraea_policy::{Policy, schemes};
+use astraea_cc::MSS;
+use astraea_policy::{SchemeFile, schemes};
 use astraea_quic::Scheme;
 use astraea_sim::{AckConfig, FlowConfig};
 use serde_json::{Map, Value};
@@ -16,56 +9,29 @@ use serde_json::{Map, Value};
 use super::{Refusal, take_scheme};
 use crate::service::Service;
 
-/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or `{"policy"}`, `{"table"}`, `{"aurora"}`, `{"orca"}`,
-/// `{"antelope"}`, `{"hacc"}` or `{"mocc"}` with the path of a file, the last with `"params"` as well. Where there is a
-/// service, it decides for policies.
+/// Takes the scheme of a flow: `{"name", "params"}` as the simulator has it, or one of [`SchemeFile::KINDS`] with the path of a
+/// file, for example `{"policy"}`, and `"params"` where it takes some. Where there is a service, it decides for policies.
 pub(super) fn scheme(index: usize, flow: &mut Value, service: Option<&Service>) -> Result<Scheme, Refusal> {
     let wrong = |what: &dyn std::fmt::Display| Refusal::flow(index, format!("scheme: {what}"));
     let taken = take_scheme(index, flow)?;
     let text = |key: &str| taken.get(key).and_then(Value::as_str);
-    if let Some(path) = text("policy") {
-        let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
-        let policy = Policy::from_bytes(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
-        return match service {
-            Some(service) => service.scheme(path, &policy).map_err(|problem| wrong(&problem)),
-            None => Ok(Scheme::learned(policy)),
-        };
-    }
-    if let Some(path) = text("table") {
-        let content = fs::read(path).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
-        let table = RemyTable::from_dna(&content).map_err(|error| wrong(&format_args!("{path}: {error}")))?;
-        let table = Arc::new(table);
-        return Ok(Scheme::custom(move |mss| Remy::new(table.clone(), mss)));
-    }
-    if let Some(path) = text("aurora") {
-        let policy = Arc::new(AuroraPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
-        let config = AuroraConfig::of(&policy);
-        return Ok(Scheme::custom(move |mss| Aurora::new(policy.clone(), config, mss)));
-    }
-    if let Some(path) = text("orca") {
-        let policy = Arc::new(OrcaPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
-        return Ok(Scheme::custom(move |mss| Orca::of(policy.clone(), MOST, mss)));
-    }
-    if let Some(path) = text("antelope").or_else(|| text("hacc")) {
-        let policy = Arc::new(SelectorPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?);
-        return Ok(Scheme::custom(move |mss| Selector::of(policy.clone(), Caution::default(), mss)));
-    }
     let none = Map::new();
     let params = taken.get("params").and_then(Value::as_object).unwrap_or(&none);
     let number = |(key, value): (&String, &Value)| value.as_f64().map(|value| (key.clone(), value));
     let params: Option<Vec<_>> = params.iter().map(number).collect();
     let params = params.ok_or_else(|| wrong(&"params: expected numbers"))?;
-    if let Some(path) = text("mocc") {
-        let policy = MoccPolicy::load(path.as_ref()).map_err(|error| wrong(&error))?;
-        let config = MoccConfig::of(&params).map_err(|error| wrong(&error))?;
-        return Ok(Scheme::custom(move |mss| config.sender(&policy, mss)));
-    }
-    let name = text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?;
-    match (service, schemes::policy(name)) {
-        (Some(service), Some(policy)) if params.is_empty() => {
+    let given = SchemeFile::KINDS.into_iter().find_map(|kind| Some((kind, text(kind)?)));
+    let (name, file) = match given {
+        Some((kind, path)) => (path, Some(SchemeFile::load(kind, path.as_ref()).map_err(|error| wrong(&error))?)),
+        None => (text("name").ok_or_else(|| wrong(&"name: missing, expected a string"))?, None),
+    };
+    let policy = file.as_ref().map_or_else(|| schemes::policy(name), |file| file.policy().cloned());
+    match (service, policy, file) {
+        (Some(service), Some(policy), _) if params.is_empty() => {
             service.scheme(name, &policy).map_err(|problem| wrong(&problem))
         }
-        _ => Scheme::named(name, &params).map_err(|error| wrong(&error)),
+        (_, _, Some(file)) => Scheme::file(name, file, &params).map_err(|error| wrong(&error)),
+        (_, _, None) => Scheme::named(name, &params).map_err(|error| wrong(&error)),
     }
 }
 
@@ -114,7 +80,9 @@ mod tests {
         let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/astraea/models/astraea.safetensors");
         assert!(parse(&format!(r#""scheme": {{"policy": "{shipped}"}}"#)).is_ok());
         let refusal = parse(r#""scheme": {"policy": "/nowhere.safetensors"}"#).unwrap_err();
-        assert!(refusal.starts_with("flows[0].scheme: /nowhere.safetensors: "), "{refusal}");
+        assert_eq!(refusal, "flows[0].scheme: /nowhere.safetensors: cannot be read: No such file or directory");
+        let refusal = parse(&format!(r#""scheme": {{"policy": "{shipped}", "params": {{"alpha": 1}}}}"#)).unwrap_err();
+        assert_eq!(refusal, format!("flows[0].scheme: file {shipped:?} takes no parameters"));
         let refusal = parse(&format!(r#""scheme": {{"table": "{shipped}"}}"#)).unwrap_err();
         assert!(refusal.contains("astraea.safetensors: "), "no policy is a table: {refusal}");
     }
