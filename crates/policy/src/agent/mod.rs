@@ -25,11 +25,11 @@ mod way_back;
 
 use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, Loss, MILLISECOND, Nanos, Rtt, SECOND, Signal};
 
-use crate::Metadata;
 use crate::action;
-use crate::backlog::{BacklogState, Signals};
+use crate::backlog::Signals;
 use crate::form::Form;
-use crate::state::{LocalState, Measurement};
+use crate::state::Measurement;
+use crate::{Metadata, PolicyState};
 use guide::{Ended, Guide, Verdict};
 use law::Law;
 use monitor::Monitor;
@@ -147,14 +147,7 @@ pub struct Agent {
     used: bool,
     way_back: WayBack,
     guide: Option<Guide>,
-    state: State,
-}
-
-/// What the policy sees.
-#[derive(Clone, Debug)]
-enum State {
-    Paper(LocalState),
-    Backlog(BacklogState),
+    state: PolicyState,
 }
 
 impl Agent {
@@ -192,10 +185,7 @@ impl Agent {
             used: true,
             way_back: WayBack::default(),
             guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
-            state: match config.form {
-                Form::Paper => State::Paper(LocalState::default()),
-                Form::Pure | Form::Guided => State::Backlog(BacklogState::default()),
-            },
+            state: PolicyState::new(config.form),
         }
     }
 
@@ -216,10 +206,7 @@ impl Agent {
 
     /// What the policy sees, shape [`Form::inputs`].
     pub fn state(&self) -> &[f32] {
-        match &self.state {
-            State::Paper(state) => state.values(),
-            State::Backlog(state) => state.values(),
-        }
+        self.state.values()
     }
 
     /// Smoothed round-trip time in ns, 0 before the first sample.
@@ -270,8 +257,8 @@ impl Agent {
         let base = self.base_rtt();
         self.signals = self.monitor.signals(&period, self.last_rtt, base, self.cwnd / self.mss);
         match &mut self.state {
-            State::Paper(state) => state.push(&self.measurement),
-            State::Backlog(state) => {
+            PolicyState::Paper(state) => state.push(&self.measurement),
+            PolicyState::Backlog(state) => {
                 if known {
                     state.push(&self.signals);
                 }

@@ -2,34 +2,11 @@
 
 use std::collections::HashMap;
 
-use astraea_policy::{BacklogState, Form, LocalState};
+use astraea_policy::{Form, PolicyState};
 use slab::Slab;
 
 use crate::wire::Ask;
 use crate::{HISTORY, Report};
-
-/// A flow's state.
-#[derive(Clone, Debug)]
-enum State {
-    Paper(LocalState),
-    Backlog(BacklogState),
-}
-
-impl State {
-    fn new(form: Form) -> Self {
-        match form {
-            Form::Paper => Self::Paper(LocalState::default()),
-            Form::Pure | Form::Guided => Self::Backlog(BacklogState::default()),
-        }
-    }
-
-    fn push(&mut self, report: &Report) {
-        match self {
-            Self::Paper(state) => state.push_with_peak(&report.measurement(), report.throughput_max),
-            Self::Backlog(state) => state.push(&report.signals),
-        }
-    }
-}
 
 /// One flow.
 #[derive(Clone, Debug)]
@@ -42,15 +19,20 @@ pub(super) struct Flow {
     pub(super) period: u32,
     /// When it was last heard of, in s.
     seen: u32,
-    state: State,
+    state: PolicyState,
 }
 
 impl Flow {
     /// What the policy sees.
     pub(super) fn state(&self) -> &[f32] {
-        match &self.state {
-            State::Paper(state) => state.values(),
-            State::Backlog(state) => state.values(),
+        self.state.values()
+    }
+
+    /// Adds a period.
+    fn push(&mut self, report: &Report) {
+        match &mut self.state {
+            PolicyState::Paper(state) => state.push_with_peak(&report.measurement(), report.throughput_max),
+            PolicyState::Backlog(state) => state.push(&report.signals),
         }
     }
 }
@@ -84,7 +66,7 @@ impl Flows {
     /// Begins a flow of the session at this place. Returns the flow's place; `None` if there is no room.
     pub(super) fn begin(&mut self, session: usize, name: u64, now: u32) -> Option<u32> {
         let room = self.all.len() < self.most;
-        let flow = || Flow { session, name, period: 0, seen: now, state: State::new(self.form) };
+        let flow = || Flow { session, name, period: 0, seen: now, state: PolicyState::new(self.form) };
         room.then(flow).map(|flow| self.all.insert(flow) as u32)
     }
 
@@ -101,13 +83,13 @@ impl Flows {
         let before = ask.period - count as u32;
         let known = flow.period.saturating_sub(before) as usize;
         let known = if before > flow.period || count == HISTORY {
-            flow.state = State::new(self.form);
+            flow.state = PolicyState::new(self.form);
             0
         } else {
             known
         };
         for report in (known..count).filter_map(|index| ask.reports.get(index)) {
-            flow.state.push(&report);
+            flow.push(&report);
         }
         (flow.period, flow.seen) = (ask.period, now);
         true
