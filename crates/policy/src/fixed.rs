@@ -13,7 +13,7 @@
 use astraea_cc::SplitMix64;
 
 use crate::backlog::{self, Signals};
-use crate::{Activation, BacklogState, Form, Network, state};
+use crate::{BacklogState, Form, Network, state};
 
 /// Largest numbers of a kind of network.
 struct Width {
@@ -95,14 +95,16 @@ impl FixedNetwork {
                 let scale = |own| f64::from(width.activation) / (width.margin * most(own)).max(1e-3);
                 largest[index].iter().map(scale).collect()
             };
-            let rectified = layer.outputs().div_ceil(2);
+            let rectified = network.activation().rectified(layer.outputs());
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
             let (weights, units): (Vec<_>, Vec<_>) = rows
                 .map(|(output, (row, bias))| {
-                    let bounds = match network.activation() {
-                        _ if is_last => (i32::MIN, i32::MAX),
-                        Activation::Split if output >= rectified => (-width.activation, 0),
-                        Activation::Relu | Activation::Split => (0, width.activation),
+                    let bounds = if is_last {
+                        (i32::MIN, i32::MAX)
+                    } else if output < rectified {
+                        (0, width.activation)
+                    } else {
+                        (-width.activation, 0)
                     };
                     if wide {
                         wide_unit(row, *bias, &scale_in, scale_out[output], bounds)
@@ -206,13 +208,12 @@ fn largest_activations(network: &Network, form: Form) -> Vec<Vec<f64>> {
     for index in 0..CALIBRATION as u64 {
         let mut x: Vec<f64> = calibration(form, index).into_iter().map(f64::from).collect();
         for (layer, largest) in network.layers().iter().zip(&mut largest) {
-            let rectified = layer.outputs().div_ceil(2);
+            let rectified = network.activation().rectified(layer.outputs());
             let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.bias).enumerate();
             x = rows
                 .map(|(output, (row, bias))| {
                     let sum: f64 = row.iter().zip(&x).map(|(w, x)| f64::from(*w) * x).sum::<f64>() + f64::from(*bias);
-                    let negative = network.activation() == Activation::Split && output >= rectified;
-                    if negative { sum.min(0.0) } else { sum.max(0.0) }
+                    if output < rectified { sum.max(0.0) } else { sum.min(0.0) }
                 })
                 .collect();
             for (most, value) in largest.iter_mut().zip(&x) {
@@ -268,7 +269,7 @@ pub fn calibration(form: Form, index: u64) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layer, Policy, Scratch};
+    use crate::{Activation, Layer, Policy, Scratch};
 
     /// Mean and largest difference of actions between a network and itself in integers.
     fn difference(network: &Network, form: Form, states: u64) -> (f64, f64) {

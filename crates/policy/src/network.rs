@@ -37,6 +37,14 @@ impl Activation {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|activation| activation.name() == name)
     }
+
+    /// How many of a layer's `units` give `max(0, x)`; the others, which follow them, give `min(0, x)`.
+    pub const fn rectified(self, units: usize) -> usize {
+        match self {
+            Self::Relu => units,
+            Self::Split => units.div_ceil(2),
+        }
+    }
 }
 
 /// One layer as it is stored and exchanged: `y = weights x + bias`.

@@ -68,11 +68,8 @@ impl Packed {
                 weights[input * padded + output] = weight;
             }
         }
-        let rectified = match activation {
-            None => 0,
-            Some(Activation::Relu) => padded,
-            Some(Activation::Split) => outputs.div_ceil(2),
-        };
+        // What becomes of the padding does not matter: nothing reads it.
+        let rectified = activation.map_or(0, |activation| activation.rectified(outputs));
         let mut bias = layer.bias.clone();
         bias.resize(padded, 0.0);
         let (mut low, mut high) = (vec![f32::NEG_INFINITY; padded], vec![f32::INFINITY; padded]);
