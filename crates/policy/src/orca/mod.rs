@@ -10,7 +10,7 @@ use astraea_cc::{AnyController, Parameter, Scheme, Values};
 
 pub use policy::OrcaPolicy;
 pub use report::{FEATURES, History, Report};
-pub use sender::{Answer, MOST, Network, Orca, PERIOD, Terms};
+pub use sender::{Actor, Answer, MOST, Orca, PERIOD, Terms};
 
 /// The policy that comes with the crate; `examples/train_orca.py` made it.
 static SHIPPED: LazyLock<Arc<OrcaPolicy>> = LazyLock::new(|| {

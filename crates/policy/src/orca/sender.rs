@@ -46,12 +46,12 @@ pub trait Answer {
 
 /// A policy at work on one flow.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct Actor {
     policy: Arc<OrcaPolicy>,
     scratch: Scratch,
 }
 
-impl Answer for Network {
+impl Answer for Actor {
     fn answer(&mut self, observation: &[f32]) -> Option<f64> {
         Some(self.policy.act(observation, &mut self.scratch))
     }
@@ -105,7 +105,7 @@ enum Stage {
 /// * An action that raises the window counts for nothing where the application had less to send, nor does the start-up.
 /// * There are no reports of times in which nothing is in flight; the one that follows is longer.
 #[derive(Clone, Debug)]
-pub struct Orca<A = Network> {
+pub struct Orca<A = Actor> {
     cubic: Cubic,
     answer: A,
     terms: Terms,
@@ -128,7 +128,7 @@ impl Orca {
     /// the window larger than `most` packets.
     pub fn of(policy: Arc<OrcaPolicy>, most: f64, mss: u32) -> Self {
         let terms = Terms { reports: policy.history(), period: policy.period(), most };
-        Self::new(Network { policy, scratch: Scratch::default() }, terms, mss)
+        Self::new(Actor { policy, scratch: Scratch::default() }, terms, mss)
     }
 }
 
