@@ -3,7 +3,7 @@
 use astraea_cc::{Controller, MSS, Nanos, SECOND};
 use astraea_env::selector::SelectorConfig;
 use astraea_env::{Environment, SelectorFlow};
-use astraea_policy::selector::{CANDIDATES, Caution, Form, Judge, Selector, shipped};
+use astraea_policy::selector::{CANDIDATES, Caution, Judge, Kind, Selector, shipped};
 use astraea_sim::{Config, Simulation};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const RTT: f64 = 0.06;
 const BUFFER: u64 = 88_875;
 
 /// A flow of 20 s under a shipped policy over a link of that rate.
-fn simulation(form: Form, rate: &Value) -> Simulation<Selector<Judge>> {
+fn simulation(form: Kind, rate: &Value) -> Simulation<Selector<Judge>> {
     let config: Config = serde_json::from_value(json!({
         "duration_ns": 20 * SECOND,
         "links": [{
@@ -29,7 +29,7 @@ fn simulation(form: Form, rate: &Value) -> Simulation<Selector<Judge>> {
 }
 
 /// The scheme and the window of a flow after each decision that the environment takes for `choose`.
-fn stepped(form: Form, mut choose: impl FnMut(usize) -> usize) -> Vec<(Nanos, usize, u64)> {
+fn stepped(form: Kind, mut choose: impl FnMut(usize) -> usize) -> Vec<(Nanos, usize, u64)> {
     let json = json!({
         "form": form.name(), "bandwidth": RATE, "rtt": RTT, "buffer": 0.5, "lossy": 0, "duration": 10,
     });
@@ -51,7 +51,7 @@ fn stepped(form: Form, mut choose: impl FnMut(usize) -> usize) -> Vec<(Nanos, us
 
 #[test]
 fn steps_are_what_the_scheme_does() {
-    for form in Form::ALL {
+    for form in Kind::ALL {
         // The scheme's choices, made by hand.
         let mut simulation = simulation(form, &json!({"constant": RATE}));
         let mut choices = vec![];
@@ -77,7 +77,7 @@ fn steps_are_what_the_scheme_does() {
 #[test]
 fn each_choice_is_a_scheme_that_fills_the_link() {
     for (scheme, name) in CANDIDATES.iter().enumerate() {
-        let steps = stepped(Form::Hacc, |_| scheme);
+        let steps = stepped(Kind::Hacc, |_| scheme);
         // The path holds 118 packets, and 59 more wait: half of 177 is what Reno leaves of a full one.
         let late = &steps[steps.len() / 2..];
         let mean = late.iter().map(|(_, _, window)| *window as f64).sum::<f64>() / late.len() as f64;
@@ -88,7 +88,7 @@ fn each_choice_is_a_scheme_that_fills_the_link() {
 #[test]
 fn where_nothing_comes_back_steps_end_all_the_same() {
     let json = json!({"loss": 0.7, "lossy": 1, "rtt": 0.4, "bandwidth": 1e6, "duration": 600});
-    for form in Form::ALL {
+    for form in Kind::ALL {
         let mut env = SelectorFlow::new(SelectorConfig::from_json(&json.to_string()).unwrap()).unwrap();
         let (mut observation, mut info) = (vec![0.0; env.observation_len()], vec![0.0; env.info_names().len()]);
         for seed in 0..4 {
@@ -116,7 +116,7 @@ fn hacc_decides_when_the_path_changes() {
         };
         [4, 8, 12, 20].map(|second| at(second * SECOND))
     };
-    let (hacc, antelope) = (changes(Form::Hacc), changes(Form::Antelope));
+    let (hacc, antelope) = (changes(Kind::Hacc), changes(Kind::Antelope));
     assert_eq!(hacc[1].0, hacc[0].0, "none in a steady state: {hacc:?}");
     assert_eq!(hacc[2].0, hacc[1].0 + 1, "one for a change: {hacc:?}");
     assert!(hacc[3].0 <= hacc[2].0 + 1, "at most one for what another scheme then makes of the path: {hacc:?}");

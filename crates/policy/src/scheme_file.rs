@@ -119,7 +119,7 @@ mod tests {
 
     /// What each kind of file holds, in the order of [`SchemeFile::KINDS`].
     fn contents() -> [Vec<u8>; 7] {
-        let [antelope, hacc] = selector::Form::ALL.map(|form| selector::shipped(form).to_bytes());
+        let [antelope, hacc] = selector::Kind::ALL.map(|kind| selector::shipped(kind).to_bytes());
         let table = include_bytes!("../../cc/src/remy/shipped.dna").to_vec();
         let policy = shipped::file("astraea").unwrap().to_vec();
         let (aurora, mocc, orca) = (aurora::shipped(), mocc::shipped(), orca::shipped());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use astraea_policy::selector::{self, CANDIDATES, Forest, Form};
+use astraea_policy::selector::{self, CANDIDATES, Forest, Kind};
 use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -78,7 +78,7 @@ impl SelectorPolicy {
     /// Which selector it is for.
     #[getter]
     fn form(&self) -> &'static str {
-        self.inner.form().name()
+        self.inner.kind().name()
     }
 
     /// Length of an observation.
@@ -90,7 +90,7 @@ impl SelectorPolicy {
     /// What the numbers of an observation are, and their order.
     #[getter]
     fn definition(&self) -> String {
-        selector::SelectorPolicy::definition(self.inner.form())
+        selector::SelectorPolicy::definition(self.inner.kind())
     }
 
     /// The schemes that it chooses from, in order.
@@ -134,9 +134,9 @@ impl SelectorPolicy {
     }
 }
 
-fn form(name: &str) -> PyResult<Form> {
-    let known = Form::ALL.map(Form::name).join(" or ");
-    Form::from_name(name).ok_or_else(|| value_error(format!("form: is {name:?}, expected {known}")))
+fn form(name: &str) -> PyResult<Kind> {
+    let known = Kind::ALL.map(Kind::name).join(" or ");
+    Kind::from_name(name).ok_or_else(|| value_error(format!("form: is {name:?}, expected {known}")))
 }
 
 fn forest(name: &str, model: &Bound<'_, PyAny>) -> PyResult<Forest> {

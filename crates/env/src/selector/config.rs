@@ -1,6 +1,6 @@
 //! Settings of the selectors' environment.
 
-use astraea_policy::selector::Form;
+use astraea_policy::selector::Kind;
 use serde::Deserialize;
 
 use crate::error::{EnvError, parse};
@@ -33,7 +33,7 @@ pub struct SelectorConfig {
 impl Default for SelectorConfig {
     fn default() -> Self {
         Self {
-            form: Form::Antelope.name().to_owned(),
+            form: Kind::Antelope.name().to_owned(),
             bandwidth: Range::new(1e6, 200e6),
             rtt: Range::new(0.002, 0.4),
             buffer: Range::new(0.1, 8.0),
@@ -66,9 +66,9 @@ impl SelectorConfig {
         self.paths().validate()
     }
 
-    pub(super) fn form(&self) -> Result<Form, EnvError> {
-        let known = Form::ALL.map(Form::name).join(" or ");
-        Form::from_name(&self.form)
+    pub(super) fn form(&self) -> Result<Kind, EnvError> {
+        let known = Kind::ALL.map(Kind::name).join(" or ");
+        Kind::from_name(&self.form)
             .ok_or_else(|| EnvError::new("form", format!("is {:?}, expected {known}", self.form)))
     }
 

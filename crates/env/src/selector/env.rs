@@ -2,7 +2,7 @@
 
 use astraea_cc::MSS;
 use astraea_policy::Feature;
-use astraea_policy::selector::{CANDIDATES, Choose, Form, Interval, Selector};
+use astraea_policy::selector::{CANDIDATES, Choose, Interval, Kind, Selector};
 
 use super::config::SelectorConfig;
 use crate::environment::{Actions, Environment, Outcome};
@@ -24,7 +24,7 @@ impl Choose for Later {
 /// An action is the index of a scheme in [`CANDIDATES`]; the step ends with the next interval.
 pub struct SelectorFlow {
     config: SelectorConfig,
-    form: Form,
+    form: Kind,
     flow: OneFlow<Selector<Later>>,
     reward: f64,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::candidate::CANDIDATES;
-use super::interval::{Form, Interval, MOST_FEATURES};
+use super::interval::{Interval, Kind, MOST_FEATURES};
 use super::policy::SelectorPolicy;
 
 /// What decides under which scheme a flow goes on.
@@ -46,9 +46,9 @@ enum Mind {
 impl Judge {
     /// One that has seen nothing. `caution` counts for a policy of HACC's.
     pub fn new(policy: Arc<SelectorPolicy>, caution: Caution) -> Self {
-        let mind = match policy.form() {
-            Form::Antelope => Mind::Antelope(Twice::default()),
-            Form::Hacc => Mind::Hacc(caution, Watch::default()),
+        let mind = match policy.kind() {
+            Kind::Antelope => Mind::Antelope(Twice::default()),
+            Kind::Hacc => Mind::Hacc(caution, Watch::default()),
         };
         Self { policy, mind, looks: 0 }
     }
@@ -61,7 +61,7 @@ impl Judge {
     fn predict(&mut self, interval: &Interval) -> [f32; CANDIDATES.len()] {
         self.looks += 1;
         let mut observation = [0.0; MOST_FEATURES];
-        interval.observe(self.policy.form(), &mut observation);
+        interval.observe(self.policy.kind(), &mut observation);
         self.policy.predict(&observation)
     }
 }
@@ -192,9 +192,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Expects `worth` of each scheme, but twice as much of it from 10 Mbit/s on.
-    fn judge(form: Form, worth: [f32; CANDIDATES.len()], above: [f32; CANDIDATES.len()]) -> Judge {
-        let throughput = form.features().iter().position(|feature| feature.name == "throughput").unwrap();
-        let threshold = form.features()[throughput].encode(10.0);
+    fn judge(kind: Kind, worth: [f32; CANDIDATES.len()], above: [f32; CANDIDATES.len()]) -> Judge {
+        let throughput = kind.features().iter().position(|feature| feature.name == "throughput").unwrap();
+        let threshold = kind.features()[throughput].encode(10.0);
         let models = worth.into_iter().zip(above).map(|(worth, above)| Forest {
             base: 0.0,
             depth: 1,
@@ -202,7 +202,7 @@ mod tests {
             thresholds: vec![threshold],
             answers: vec![worth, above],
         });
-        let policy = SelectorPolicy::new(form, models.collect(), BTreeMap::new()).unwrap();
+        let policy = SelectorPolicy::new(kind, models.collect(), BTreeMap::new()).unwrap();
         Judge::new(Arc::new(policy), Caution::default())
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn antelope_changes_its_mind_when_it_thinks_so_twice() {
-        let mut judge = judge(Form::Antelope, BBR, VEGAS);
+        let mut judge = judge(Kind::Antelope, BBR, VEGAS);
         let (slow, fast) = (interval(5.0, 20.0, 0), interval(15.0, 20.0, 0));
         let chosen: Vec<_> = [slow, fast, slow, fast, fast, slow, slow]
             .iter()
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn hacc_asks_its_models_once_for_each_path() {
-        let mut judge = judge(Form::Hacc, BBR, VEGAS);
+        let mut judge = judge(Kind::Hacc, BBR, VEGAS);
         let mut current = 1;
         let mut play = |interval: Interval, times: usize| {
             for _ in 0..times {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn hacc_sees_a_route_that_became_longer_and_losses_that_begin() {
         for changed in [interval(5.0, 40.0, 0), interval(5.0, 20.0, 5000), interval(2.0, 20.0, 0)] {
-            let mut judge = judge(Form::Hacc, BBR, BBR);
+            let mut judge = judge(Kind::Hacc, BBR, BBR);
             for _ in 0..100 {
                 judge.choose(&interval(5.0, 20.0, 0), 0);
             }
@@ -273,7 +273,7 @@ mod tests {
         let gain = |worth: f32| {
             let mut schemes = [0.5; 6];
             schemes[2] += worth;
-            judge(Form::Hacc, schemes, schemes).choose(&interval(5.0, 20.0, 0), 1)
+            judge(Kind::Hacc, schemes, schemes).choose(&interval(5.0, 20.0, 0), 1)
         };
         assert_eq!((gain(0.04), gain(0.06)), (Some(1), Some(2)));
     }

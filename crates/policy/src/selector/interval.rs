@@ -6,7 +6,7 @@ use crate::Feature;
 
 /// Which selector a policy is for: what it sees, what it was rewarded for, and how it changes its mind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Kind {
     /// Antelope (Zhou et al., ICNP 2021).
     Antelope,
     /// HACC (Peng et al.).
@@ -51,10 +51,10 @@ const HACC: [Feature; 6] = [
     Feature::log("pacing_max", "largest pacing rate of the flow so far in Mbit/s", 1e-2, 1e4),
 ];
 
-/// Most features of a form.
+/// Most features of a kind.
 pub(super) const MOST_FEATURES: usize = 7;
 
-impl Form {
+impl Kind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Antelope, Self::Hacc];
 
@@ -66,9 +66,9 @@ impl Form {
         }
     }
 
-    /// The form of that name.
+    /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// What its models see of an interval.
@@ -119,11 +119,11 @@ impl Interval {
 
     /// The delay that counts, in ns: as long as it is less than a multiple of the smallest, the smallest. The multiple doubles
     /// with each interval: a flow that has sent little wants low delay, one that goes on wants throughput.
-    pub fn delay(&self, form: Form) -> f64 {
+    pub fn delay(&self, kind: Kind) -> f64 {
         let doubled = f64::from(1 << self.index.min(DOUBLINGS));
-        let tolerated = match form {
-            Form::Antelope => self.rtt < doubled * self.min_rtt,
-            Form::Hacc => self.rtt <= 2.0 * doubled * self.min_rtt,
+        let tolerated = match kind {
+            Kind::Antelope => self.rtt < doubled * self.min_rtt,
+            Kind::Hacc => self.rtt <= 2.0 * doubled * self.min_rtt,
         };
         if tolerated { self.min_rtt } else { self.rtt }
     }
@@ -134,28 +134,28 @@ impl Interval {
     /// Antelope's (`calReward`): delivered packets a second, less the packets lost in the interval, over the largest pacing rate
     /// of the interval, times smallest over counted delay. HACC's (equation 1, without the price of a decision): delivered less
     /// five times lost over the largest pacing rate of the flow, times the same.
-    pub fn reward(&self, form: Form) -> f64 {
-        let (worth, most) = match form {
-            Form::Antelope => (self.throughput() - self.lost as f64 * 8.0, self.pacing_peak),
-            Form::Hacc => (self.throughput() - LOSS_WEIGHT * self.rate(self.lost), self.pacing_max),
+    pub fn reward(&self, kind: Kind) -> f64 {
+        let (worth, most) = match kind {
+            Kind::Antelope => (self.throughput() - self.lost as f64 * 8.0, self.pacing_peak),
+            Kind::Hacc => (self.throughput() - LOSS_WEIGHT * self.rate(self.lost), self.pacing_max),
         };
-        (worth / most.max(f64::from(8 * MSS)) * self.min_rtt / self.delay(form)).min(1.0)
+        (worth / most.max(f64::from(8 * MSS)) * self.min_rtt / self.delay(kind)).min(1.0)
     }
 
-    /// Writes what the models of a form see.
-    pub fn observe(&self, form: Form, values: &mut [f32]) {
+    /// Writes what the models of a kind see.
+    pub fn observe(&self, kind: Kind, values: &mut [f32]) {
         let (ms, mbit) = (1e6, 1e6);
         let lost = self.lost as f64 / f64::from(MSS);
         let (rtt, min_rtt) = (self.rtt / ms, self.min_rtt / ms);
         let throughput = self.throughput() / mbit;
-        let raw = match form {
-            Form::Antelope => {
-                let (deviation, delay) = (self.deviation / ms, self.delay(form) / ms);
+        let raw = match kind {
+            Kind::Antelope => {
+                let (deviation, delay) = (self.deviation / ms, self.delay(kind) / ms);
                 [min_rtt, deviation, rtt, delay, throughput, lost, self.pacing / mbit]
             }
-            Form::Hacc => [rtt, f64::from(self.acks), lost, throughput, min_rtt, self.pacing_max / mbit, 0.0],
+            Kind::Hacc => [rtt, f64::from(self.acks), lost, throughput, min_rtt, self.pacing_max / mbit, 0.0],
         };
-        for ((value, feature), raw) in values.iter_mut().zip(form.features()).zip(raw) {
+        for ((value, feature), raw) in values.iter_mut().zip(kind.features()).zip(raw) {
             *value = feature.encode(raw);
         }
     }
@@ -182,7 +182,7 @@ impl Tally {
 
     /// Takes an acknowledgement, at a pacing rate. Returns the interval if it ends it; the next one begins there.
     #[inline]
-    pub(super) fn on_ack(&mut self, form: Form, ack: &Ack, rtt: &Rtt, pacing: f64) -> Option<Interval> {
+    pub(super) fn on_ack(&mut self, kind: Kind, ack: &Ack, rtt: &Rtt, pacing: f64) -> Option<Interval> {
         // Of the first one of the flow only the time counts: 21 acknowledgements have 20 gaps.
         self.delivered += if self.since.is_some() { ack.acked } else { 0 };
         let since = *self.since.get_or_insert(ack.now);
@@ -192,9 +192,9 @@ impl Tally {
         self.pacing_peak = self.pacing_peak.max(pacing);
         self.pacing_max = self.pacing_max.max(pacing);
         let length = ack.now - since;
-        let over = match form {
-            Form::Antelope => self.acks >= ACKS,
-            Form::Hacc => length >= rtt.smoothed().max(LEAST),
+        let over = match kind {
+            Kind::Antelope => self.acks >= ACKS,
+            Kind::Hacc => length >= rtt.smoothed().max(LEAST),
         };
         (over && rtt.has_sample()).then(|| self.end(ack.now, length, rtt))
     }
@@ -243,46 +243,46 @@ mod tests {
     #[test]
     fn low_delay_counts_at_first_and_throughput_later() {
         // Three times the smallest: more than 1 and 2 times, less than 4.
-        let delays = |form| [0, 1, 2, 3].map(|index| interval(index).delay(form));
-        assert_eq!(delays(Form::Antelope), [60e6, 60e6, 20e6, 20e6]);
-        assert_eq!(delays(Form::Hacc), [60e6, 20e6, 20e6, 20e6]);
+        let delays = |kind| [0, 1, 2, 3].map(|index| interval(index).delay(kind));
+        assert_eq!(delays(Kind::Antelope), [60e6, 60e6, 20e6, 20e6]);
+        assert_eq!(delays(Kind::Hacc), [60e6, 20e6, 20e6, 20e6]);
         let long = Interval { rtt: 512.5 * 20e6, ..interval(1000) };
-        assert_eq!((long.delay(Form::Antelope), long.delay(Form::Hacc)), (long.rtt, 20e6), "2^9 and 2^10 at most");
+        assert_eq!((long.delay(Kind::Antelope), long.delay(Kind::Hacc)), (long.rtt, 20e6), "2^9 and 2^10 at most");
         let exact = Interval { rtt: 20e6, ..interval(0) };
-        assert_eq!(exact.delay(Form::Antelope), 20e6);
+        assert_eq!(exact.delay(Kind::Antelope), 20e6);
     }
 
     #[test]
     fn rewards_by_hand() {
         // 1 Mbit/s delivered. Antelope: five packets less, as if they were packets a second, of the peak of 2 Mbit/s.
         let packets = 5.0 * 1448.0 * 8.0;
-        assert!((interval(5).reward(Form::Antelope) - (1e6 - packets) / 2e6).abs() < 1e-12);
-        assert!((interval(0).reward(Form::Antelope) - (1e6 - packets) / 2e6 / 3.0).abs() < 1e-12);
+        assert!((interval(5).reward(Kind::Antelope) - (1e6 - packets) / 2e6).abs() < 1e-12);
+        assert!((interval(0).reward(Kind::Antelope) - (1e6 - packets) / 2e6 / 3.0).abs() < 1e-12);
         // HACC: five times what was lost, of the largest rate of the flow.
-        assert!((interval(5).reward(Form::Hacc) - (1e6 - 5.0 * packets) / 4e6).abs() < 1e-12);
+        assert!((interval(5).reward(Kind::Hacc) - (1e6 - 5.0 * packets) / 4e6).abs() < 1e-12);
         // Half as long: twice the rates, but as many packets lost.
         let half = Interval { length: 500_000_000, ..interval(5) };
-        assert!((half.reward(Form::Antelope) - (2e6 - packets) / 2e6).abs() < 1e-12);
-        assert_eq!(Interval { length: 100_000_000, ..interval(5) }.reward(Form::Antelope), 1.0);
-        assert!((half.reward(Form::Hacc) - (2e6 - 10.0 * packets) / 4e6).abs() < 1e-12);
+        assert!((half.reward(Kind::Antelope) - (2e6 - packets) / 2e6).abs() < 1e-12);
+        assert_eq!(Interval { length: 100_000_000, ..interval(5) }.reward(Kind::Antelope), 1.0);
+        assert!((half.reward(Kind::Hacc) - (2e6 - 10.0 * packets) / 4e6).abs() < 1e-12);
     }
 
     #[test]
     fn what_the_models_see_by_hand() {
         let mut seen = [0.0; MOST_FEATURES];
-        interval(5).observe(Form::Antelope, &mut seen);
+        interval(5).observe(Kind::Antelope, &mut seen);
         let encoded = |feature: &Feature, raw| feature.encode(raw);
         let raw = [20.0, 4.0, 60.0, 20.0, 1.0, 5.0, 1.2];
         let expected: Vec<_> = ANTELOPE.iter().zip(raw).map(|(feature, raw)| encoded(feature, raw)).collect();
         assert_eq!(seen.as_slice(), expected);
-        interval(5).observe(Form::Hacc, &mut seen[..6]);
+        interval(5).observe(Kind::Hacc, &mut seen[..6]);
         let raw = [60.0, 21.0, 5.0, 1.0, 20.0, 4.0];
         let expected: Vec<_> = HACC.iter().zip(raw).map(|(feature, raw)| encoded(feature, raw)).collect();
         assert_eq!(seen[..6], expected);
     }
 
     /// Acknowledgements of a packet each, every 2 ms from 100 ms on; which intervals they end.
-    fn tallied(form: Form, acks: u32) -> Vec<Interval> {
+    fn tallied(kind: Kind, acks: u32) -> Vec<Interval> {
         let (mut tally, mut rtt, mut ended) = (Tally::default(), Rtt::default(), vec![]);
         for index in 0..acks {
             rtt.update(40_000_000);
@@ -294,14 +294,14 @@ mod tests {
                 ..Ack::default()
             };
             tally.on_loss(if index == 3 { 2896 } else { 0 });
-            ended.extend(tally.on_ack(form, &ack, &rtt, f64::from(index)));
+            ended.extend(tally.on_ack(kind, &ack, &rtt, f64::from(index)));
         }
         ended
     }
 
     #[test]
     fn antelope_counts_acknowledgements() {
-        let ended = tallied(Form::Antelope, 45);
+        let ended = tallied(Kind::Antelope, 45);
         let seen: Vec<_> = ended.iter().map(|i| (i.index, i.acks, i.length, i.delivered, i.lost)).collect();
         // The first is as long as from its first to its last acknowledgement, the second from the end of the first.
         assert_eq!(seen, [(0, 21, 40_000_000, 20 * 1448, 2896), (1, 21, 42_000_000, 21 * 1448, 0)]);
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn hacc_counts_round_trips() {
-        let seen: Vec<_> = tallied(Form::Hacc, 45).iter().map(|i| (i.index, i.acks, i.length)).collect();
+        let seen: Vec<_> = tallied(Kind::Hacc, 45).iter().map(|i| (i.index, i.acks, i.length)).collect();
         assert_eq!(seen, [(0, 21, 40_000_000), (1, 20, 40_000_000)]);
     }
 }

@@ -14,22 +14,22 @@ use astraea_cc::{AnyController, Parameter, Scheme, Values};
 pub use candidate::CANDIDATES;
 pub use choice::{Caution, Choose, Judge};
 pub use forest::Forest;
-pub use interval::{Form, Interval};
+pub use interval::{Interval, Kind};
 pub use policy::SelectorPolicy;
 pub use sender::Selector;
 
 /// The policies that come with the crate; `examples/train_selector.py` made them.
 static SHIPPED: LazyLock<[Arc<SelectorPolicy>; 2]> = LazyLock::new(|| {
     let contents: [&[u8]; 2] = [include_bytes!("shipped.antelope"), include_bytes!("shipped.hacc")];
-    Form::ALL.map(|form| {
-        let policy = SelectorPolicy::from_bytes(form, contents[form as usize]);
+    Kind::ALL.map(|kind| {
+        let policy = SelectorPolicy::from_bytes(kind, contents[kind as usize]);
         Arc::new(policy.expect("a test reads the shipped policies"))
     })
 });
 
-/// The policy of that form that comes with the crate.
-pub fn shipped(form: Form) -> Arc<SelectorPolicy> {
-    SHIPPED[form as usize].clone()
+/// The policy of that kind that comes with the crate.
+pub fn shipped(kind: Kind) -> Arc<SelectorPolicy> {
+    SHIPPED[kind as usize].clone()
 }
 
 /// The shipped policies as schemes.
@@ -41,7 +41,7 @@ pub(crate) static SCHEMES: [Scheme; 2] = [
         year: 2021,
         reference: "Zhou et al., ICNP 2021; models/antelope.md",
         parameters: &[],
-        build: |_, mss| build(Form::Antelope, Caution::default(), mss),
+        build: |_, mss| build(Kind::Antelope, Caution::default(), mss),
     },
     Scheme {
         name: "hacc",
@@ -68,7 +68,7 @@ pub(crate) static SCHEMES: [Scheme; 2] = [
                 doc: "how many times as large or small throughput or delay must have become for another decision",
             },
         ],
-        build: |values, mss| build(Form::Hacc, caution(values), mss),
+        build: |values, mss| build(Kind::Hacc, caution(values), mss),
     },
 ];
 
@@ -76,6 +76,6 @@ fn caution(values: &Values<'_>) -> Caution {
     Caution { price: values.get("price"), disparity: values.get("disparity") }
 }
 
-fn build(form: Form, caution: Caution, mss: u32) -> AnyController {
-    AnyController::Custom(Box::new(Selector::of(shipped(form), caution, mss)))
+fn build(kind: Kind, caution: Caution, mss: u32) -> AnyController {
+    AnyController::Custom(Box::new(Selector::of(shipped(kind), caution, mss)))
 }

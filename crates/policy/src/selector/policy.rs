@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::candidate::CANDIDATES;
 use super::forest::Forest;
-use super::interval::Form;
+use super::interval::Kind;
 use crate::file::parts::{Parts, one_of};
 use crate::file::{self, error, write};
 use crate::{PolicyError, feature};
@@ -19,7 +19,7 @@ const KEYS: [&str; 6] = ["format", "form", "definition_hash", "candidates", "tre
 /// `bbr.base` (1); so are the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectorPolicy {
-    form: Form,
+    kind: Kind,
     models: Vec<Forest>,
     notes: BTreeMap<String, String>,
 }
@@ -31,19 +31,19 @@ impl SelectorPolicy {
     /// # Errors
     /// Another number of models, trees that ask for what there is not, or of different numbers and depths, a note with a name
     /// that the file needs itself.
-    pub fn new(form: Form, models: Vec<Forest>, notes: BTreeMap<String, String>) -> Result<Self, PolicyError> {
+    pub fn new(kind: Kind, models: Vec<Forest>, notes: BTreeMap<String, String>) -> Result<Self, PolicyError> {
         error::check("models", models.len() as f64, &(CANDIDATES.len() as f64..=CANDIDATES.len() as f64))?;
         for model in &models {
-            model.check(form.features().len())?;
+            model.check(kind.features().len())?;
             if (model.depth, model.trees()) != (models[0].depth, models[0].trees()) {
                 return Err(PolicyError::Forest("expected as many of the same depth in each model".into()));
             }
         }
         file::check_notes(&KEYS, &notes)?;
-        Ok(Self { form, models, notes })
+        Ok(Self { kind, models, notes })
     }
 
-    /// Reads a file, whose name ends with the form's.
+    /// Reads a file, whose name ends with the kind's.
     ///
     /// # Errors
     /// Whatever is wrong with it, in one line that begins with the path.
@@ -52,16 +52,16 @@ impl SelectorPolicy {
         file::load(path, |bytes| {
             let expected = "the name of a file that ends in .antelope or .hacc".into();
             let unknown = PolicyError::Value { name: "form", found: suffix.to_owned(), expected };
-            Self::from_bytes(Form::from_name(suffix).ok_or(unknown)?, bytes)
+            Self::from_bytes(Kind::from_name(suffix).ok_or(unknown)?, bytes)
         })
     }
 
-    /// Reads the content of a file of that form.
+    /// Reads the content of a file of that kind.
     ///
     /// # Errors
     /// Whatever is wrong with it, in one line.
-    pub fn from_bytes(form: Form, bytes: &[u8]) -> Result<Self, PolicyError> {
-        let mut parts = Parts::of(bytes, form.name(), &Self::definition(form))?;
+    pub fn from_bytes(kind: Kind, bytes: &[u8]) -> Result<Self, PolicyError> {
+        let mut parts = Parts::of(bytes, kind.name(), &Self::definition(kind))?;
         parts.expect("candidates", &CANDIDATES.join(" "))?;
         let mut number = |name| parts.take(name, "a whole number", |text| text.parse::<u16>().ok());
         let (trees, depth) = (usize::from(number("trees")?), usize::from(number("depth")?.min(15)));
@@ -83,7 +83,7 @@ impl SelectorPolicy {
         });
         let models = models.into_iter().collect::<Result<Vec<_>, PolicyError>>()?;
         tensors.end(&format!("feature, threshold, answer and base of {}", one_of(CANDIDATES)))?;
-        Self::new(form, models, parts.notes())
+        Self::new(kind, models, parts.notes())
     }
 
     /// The content of a file; the same policy gives the same bytes.
@@ -112,8 +112,8 @@ impl SelectorPolicy {
     }
 
     /// Which selector it is for.
-    pub fn form(&self) -> Form {
-        self.form
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The models, in the order of [`CANDIDATES`].
@@ -123,12 +123,12 @@ impl SelectorPolicy {
 
     /// Length of an observation.
     pub fn inputs(&self) -> usize {
-        self.form.features().len()
+        self.kind.features().len()
     }
 
     /// Everything that the models depend on, as text.
-    pub fn definition(form: Form) -> String {
-        feature::defined(format!("form: {}\nof one interval\n", form.name()), form.features())
+    pub fn definition(kind: Kind) -> String {
+        feature::defined(format!("form: {}\nof one interval\n", kind.name()), kind.features())
     }
 
     /// All metadata as the file has it: names and texts, in the order of the names.
@@ -138,7 +138,7 @@ impl SelectorPolicy {
             ("trees", self.models[0].trees().to_string()),
             ("depth", self.models[0].depth.to_string()),
         ];
-        file::texts(self.form.name(), &Self::definition(self.form), own, &self.notes)
+        file::texts(self.kind.name(), &Self::definition(self.kind), own, &self.notes)
     }
 
     /// What the next interval would be worth under each scheme, after one of these features.
@@ -154,7 +154,7 @@ impl SelectorPolicy {
 mod tests {
     use super::*;
 
-    fn policy(form: Form) -> SelectorPolicy {
+    fn policy(kind: Kind) -> SelectorPolicy {
         let model = |scheme: usize| Forest {
             base: scheme as f32,
             depth: 1,
@@ -163,24 +163,24 @@ mod tests {
             answers: vec![0.0, 0.25, 0.5, 9.0],
         };
         let notes = BTreeMap::from([("name".to_owned(), "mine".to_owned())]);
-        SelectorPolicy::new(form, (0..CANDIDATES.len()).map(model).collect(), notes).unwrap()
+        SelectorPolicy::new(kind, (0..CANDIDATES.len()).map(model).collect(), notes).unwrap()
     }
 
     #[test]
     fn predictions_by_hand() {
-        let predicted = policy(Form::Hacc).predict(&[0.0, 0.0, 0.6, 0.0, 0.0, 0.0]);
+        let predicted = policy(Kind::Hacc).predict(&[0.0, 0.0, 0.6, 0.0, 0.0, 0.0]);
         assert_eq!(predicted, [0.75, 1.75, 2.75, 3.75, 4.75, 5.75]);
     }
 
     #[test]
     fn a_file_gives_back_the_policy() {
-        for form in Form::ALL {
-            let policy = policy(form);
-            let read = SelectorPolicy::from_bytes(form, &policy.to_bytes()).unwrap();
+        for kind in Kind::ALL {
+            let policy = policy(kind);
+            let read = SelectorPolicy::from_bytes(kind, &policy.to_bytes()).unwrap();
             assert_eq!((read.to_bytes(), &read), (policy.to_bytes(), &policy));
-            let directory = std::env::temp_dir().join(format!("astraea-{}-{}", form.name(), std::process::id()));
+            let directory = std::env::temp_dir().join(format!("astraea-{}-{}", kind.name(), std::process::id()));
             std::fs::create_dir_all(&directory).unwrap();
-            let path = directory.join(format!("mine.{}", form.name()));
+            let path = directory.join(format!("mine.{}", kind.name()));
             policy.save(&path).unwrap();
             let (read, unnamed) = (SelectorPolicy::load(&path), directory.join("mine"));
             std::fs::copy(&path, &unnamed).unwrap();
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_one_line() {
-        let read = |bytes: &[u8]| SelectorPolicy::from_bytes(Form::Antelope, bytes).unwrap_err().to_string();
-        assert_eq!(read(&policy(Form::Hacc).to_bytes()), r#"form is "hacc", expected antelope"#);
+        let read = |bytes: &[u8]| SelectorPolicy::from_bytes(Kind::Antelope, bytes).unwrap_err().to_string();
+        assert_eq!(read(&policy(Kind::Hacc).to_bytes()), r#"form is "hacc", expected antelope"#);
         assert!(read(b"hello").starts_with("not a safetensors file"));
-        let bytes = policy(Form::Antelope).to_bytes();
+        let bytes = policy(Kind::Antelope).to_bytes();
         assert!(read(&bytes[..bytes.len() - 1]).starts_with("truncated"));
         let swapped = |from: &str, to: &str| {
             let at = bytes.windows(from.len()).position(|part| part == from.as_bytes()).expect("it is there");
@@ -214,12 +214,12 @@ mod tests {
         );
         assert_eq!(swapped(r#""trees":"2""#, r#""trees":"3""#), "tensor bbr.feature has shape [2, 1], expected [3, 1]");
         assert_eq!(swapped("bbr.base", "bbr.bass"), "tensor bbr.base is missing");
-        let mut policy = policy(Form::Antelope);
+        let mut policy = policy(Kind::Antelope);
         policy.models[3].features[0] = 7;
-        let refused = SelectorPolicy::new(Form::Antelope, policy.models.clone(), BTreeMap::new()).unwrap_err();
+        let refused = SelectorPolicy::new(Kind::Antelope, policy.models.clone(), BTreeMap::new()).unwrap_err();
         assert_eq!(refused.to_string(), "trees: a question about feature 7, expected 0 to 6");
         policy.models.truncate(5);
-        let refused = SelectorPolicy::new(Form::Antelope, policy.models, BTreeMap::new()).unwrap_err();
+        let refused = SelectorPolicy::new(Kind::Antelope, policy.models, BTreeMap::new()).unwrap_err();
         assert_eq!(refused.to_string(), r#"models is "5", expected 6 to 6"#);
     }
 }

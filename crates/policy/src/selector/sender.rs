@@ -6,7 +6,7 @@ use astraea_cc::{Ack, AnyController, Congestion, Connection, Controller, HandOve
 
 use super::candidate::{CANDIDATES, candidate};
 use super::choice::{Caution, Choose, Judge};
-use super::interval::{Form, Interval, Tally};
+use super::interval::{Interval, Kind, Tally};
 use super::policy::SelectorPolicy;
 
 /// The scheme that a flow begins with: CUBIC, as Linux does where nobody chose another one.
@@ -16,7 +16,7 @@ const FIRST: usize = 1;
 /// above it (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const PACING: [f64; 2] = [2.0, 1.2];
 
-/// A flow under a selector: Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.), by the form of its policy.
+/// A flow under a selector: Antelope (Zhou et al., ICNP 2021) or HACC (Peng et al.), by the kind of its policy.
 ///
 /// A scheme of [`CANDIDATES`] sets window and pacing rate. When an interval has ended the selector may put another one in its
 /// place, which finds window and slow-start threshold as they are and nothing else ([`HandOver`]).
@@ -51,7 +51,7 @@ const PACING: [f64; 2] = [2.0, 1.2];
 /// have come to rest; the scheme changes when another one is worth the price alpha more.
 #[derive(Debug)]
 pub struct Selector<C = Judge> {
-    form: Form,
+    kind: Kind,
     mss: u32,
     chooser: C,
     candidate: AnyController,
@@ -71,15 +71,15 @@ pub struct Selector<C = Judge> {
 impl Selector {
     /// A flow that begins, under a policy, with segments of `mss` payload bytes.
     pub fn of(policy: Arc<SelectorPolicy>, caution: Caution, mss: u32) -> Self {
-        Self::new(policy.form(), Judge::new(policy, caution), mss)
+        Self::new(policy.kind(), Judge::new(policy, caution), mss)
     }
 }
 
 impl<C: Choose> Selector<C> {
-    /// A flow that begins, whose schemes `chooser` chooses after intervals of this form.
-    pub fn new(form: Form, chooser: C, mss: u32) -> Self {
+    /// A flow that begins, whose schemes `chooser` chooses after intervals of this kind.
+    pub fn new(kind: Kind, chooser: C, mss: u32) -> Self {
         Self {
-            form,
+            kind,
             mss,
             chooser,
             candidate: candidate(FIRST, mss),
@@ -179,7 +179,7 @@ impl<C: Choose> Controller for Selector<C> {
         };
         self.candidate.on_ack(ack, rtt);
         let pacing = if rtt.has_sample() { self.kernels_pacing() } else { 0.0 };
-        if let Some(interval) = self.tally.on_ack(self.form, ack, rtt, pacing) {
+        if let Some(interval) = self.tally.on_ack(self.kind, ack, rtt, pacing) {
             self.newest = interval;
             self.due = Some(ack.now);
         }
@@ -271,7 +271,7 @@ mod tests {
 
     impl<C: Choose> Flow<C> {
         fn new(chooser: C) -> Self {
-            let selector = Selector::new(Form::Antelope, chooser, MSS as u32);
+            let selector = Selector::new(Kind::Antelope, chooser, MSS as u32);
             Self { selector, rtt: Rtt::default(), now: 0, delivered: 0 }
         }
 
