@@ -1,5 +1,6 @@
 //! The network: a small fully connected one, from a local state to one action.
 
+pub(crate) mod dense;
 mod kernel;
 
 use fearless_simd::Level;
@@ -83,8 +84,8 @@ pub enum NetworkError {
     NotFinite { layer: usize, what: &'static str, value: f32 },
 }
 
-/// Working memory of [`Network::forward`], owned by the caller; it grows in the first call and never again for the same
-/// network.
+/// Working memory of a network or a policy that is asked, owned by the caller; it grows in the first call and never again for
+/// the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     from: Vec<f32>,

@@ -11,8 +11,8 @@ use astraea_cc::{AnyController, Parameter, Scheme, Values};
 
 pub use history::{FEATURES, History};
 pub use interval::Interval;
-pub(crate) use policy::{ACTIVATION, KEYS, sum, sums};
-pub use policy::{AuroraPolicy, AuroraTerms, Scratch};
+pub(crate) use policy::{ACTIVATION, KEYS};
+pub use policy::{AuroraPolicy, AuroraTerms};
 pub use sender::{Aurora, AuroraConfig};
 
 /// The policy that comes with the crate; `examples/train_aurora.py` made it.

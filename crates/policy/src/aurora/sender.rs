@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use astraea_cc::{Ack, Congestion, Controller, INITIAL_WINDOW, MILLISECOND, Nanos, Rtt};
 
-use super::policy::{AuroraPolicy, Scratch};
-use super::{History, Interval};
-use crate::action;
+use super::{AuroraPolicy, History, Interval};
+use crate::{Scratch, action};
 
 /// Length of the interval before the first that the policy sees, and of that one, in first round-trip times: as in
 /// training, see `astraea/SingleFlow-v0`.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{FEATURES, Preference};
-use crate::aurora::{self, ACTIVATION, AuroraPolicy, AuroraTerms, KEYS, Scratch, sum, sums};
+use crate::aurora::{self, ACTIVATION, AuroraPolicy, AuroraTerms, KEYS};
 use crate::file::parts::Parts;
 use crate::file::{self, write};
-use crate::{Layer, PolicyError, feature, network};
+use crate::network::dense::{sum, sums};
+use crate::{Layer, PolicyError, Scratch, feature, network};
 
 /// What a file says that it is.
 const FORM: &str = "mocc";

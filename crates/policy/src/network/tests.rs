@@ -82,6 +82,9 @@ fn scratch_serves_networks_of_any_size() {
         let network = random(sizes, Activation::Relu, 7);
         let state = values(8, 5);
         assert_eq!(network.forward(&state, &mut scratch), network.forward(&state, &mut Scratch::default()));
+        // And between them policies of the other kind.
+        let action = |scratch: &mut Scratch| scratch.action([&state, &[]], network.layers(), 9.0);
+        assert_eq!(action(&mut scratch), action(&mut Scratch::default()));
     }
 }
 
