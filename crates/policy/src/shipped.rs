@@ -1,6 +1,6 @@
 //! The policies that come with the crate, as schemes.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use astraea_cc::{AnyController, Scheme};
 
@@ -10,22 +10,22 @@ use crate::{Pilot, Policy};
 struct Shipped {
     scheme: Scheme,
     content: &'static [u8],
-    policy: OnceLock<Arc<Policy>>,
+    policy: LazyLock<Arc<Policy>>,
 }
 
-/// A scheme that runs the policy of that name under `python/astraea/models`. Its place in [`POLICIES`] is given because
-/// a scheme's `build` is a plain function and finds its policy by it.
+/// The policy of that name under `python/astraea/models`, and the scheme that runs it. Each is a static of its own because a
+/// scheme's `build` is a plain function.
 macro_rules! shipped {
-    ($index:literal, $name:literal, $title:literal, $year:literal, $reference:literal) => {
-        Shipped {
+    ($shipped:ident, $name:literal, $title:literal) => {
+        static $shipped: Shipped = Shipped {
             scheme: Scheme {
                 name: $name,
                 title: $title,
                 kind: "learned",
-                year: $year,
-                reference: $reference,
+                year: 2024,
+                reference: concat!("Liao et al., EuroSys 2024; models/", $name, ".md"),
                 parameters: &[],
-                build: |_, mss| build($index, mss),
+                build: |_, mss| AnyController::Custom(Box::new(Pilot::new($shipped.policy.clone(), mss))),
             },
             content: include_bytes!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
@@ -33,28 +33,19 @@ macro_rules! shipped {
                 $name,
                 ".safetensors"
             )),
-            policy: OnceLock::new(),
-        }
+            policy: LazyLock::new(|| {
+                let policy = Policy::from_bytes($shipped.content);
+                Arc::new(policy.expect("a test reads every shipped policy"))
+            }),
+        };
     };
 }
 
-static POLICIES: [Shipped; 3] = [
-    shipped!(0, "astraea", "Astraea", 2024, "Liao et al., EuroSys 2024; models/astraea.md"),
-    shipped!(
-        1,
-        "astraea-pure",
-        "Astraea, the network alone",
-        2024,
-        "Liao et al., EuroSys 2024; models/astraea-pure.md"
-    ),
-    shipped!(
-        2,
-        "astraea-paper",
-        "Astraea, the papers' recipe",
-        2024,
-        "Liao et al., EuroSys 2024; models/astraea-paper.md"
-    ),
-];
+shipped!(ASTRAEA, "astraea", "Astraea");
+shipped!(PURE, "astraea-pure", "Astraea, the network alone");
+shipped!(PAPER, "astraea-paper", "Astraea, the papers' recipe");
+
+static POLICIES: [&Shipped; 3] = [&ASTRAEA, &PURE, &PAPER];
 
 /// The shipped policies as schemes.
 pub(crate) fn schemes() -> impl Iterator<Item = &'static Scheme> {
@@ -68,23 +59,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The file of the shipped policy called `name`.
 pub fn file(name: &str) -> Option<&'static [u8]> {
-    POLICIES.iter().find(|shipped| shipped.scheme.name == name).map(|shipped| shipped.content)
+    find(name).map(|shipped| shipped.content)
 }
 
 /// The shipped policy of that name, if there is one.
 pub(crate) fn policy(name: &str) -> Option<Arc<Policy>> {
-    POLICIES.iter().find(|shipped| shipped.scheme.name == name).map(Shipped::read)
+    find(name).map(|shipped| shipped.policy.clone())
 }
 
-impl Shipped {
-    fn read(&self) -> Arc<Policy> {
-        let read = || Arc::new(Policy::from_bytes(self.content).expect("a test reads every shipped policy"));
-        self.policy.get_or_init(read).clone()
-    }
-}
-
-fn build(index: usize, mss: u32) -> AnyController {
-    AnyController::Custom(Box::new(Pilot::new(POLICIES[index].read(), mss)))
+fn find(name: &str) -> Option<&'static Shipped> {
+    POLICIES.into_iter().find(|shipped| shipped.scheme.name == name)
 }
 
 #[cfg(test)]
@@ -93,12 +77,11 @@ mod tests {
 
     #[test]
     fn every_shipped_policy_can_be_read_and_bears_its_name() {
-        for (index, shipped) in POLICIES.iter().enumerate() {
+        for shipped in POLICIES {
             let name = shipped.scheme.name;
             let policy = Policy::from_bytes(shipped.content).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(policy.metadata().notes.get("name").map(String::as_str), Some(name));
-            build(index, astraea_cc::MSS);
-            assert!(shipped.policy.get().is_some_and(|built| built.to_bytes() == policy.to_bytes()), "{name}");
+            assert_eq!(shipped.policy.to_bytes(), policy.to_bytes(), "{name}");
         }
     }
 }
