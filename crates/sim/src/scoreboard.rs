@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_stays_known_when_the_ring_grows() {
+    fn what_was_overwritten_stays_unknown_when_the_ring_grows() {
         let mut board = Scoreboard::default();
         for number in 0..4 {
             board.push(sent(number));
             board.get_mut(u64::from(number)).unwrap().state = State::Lost;
         }
         board.advance();
-        // As many as there is room for beside those, and then one more.
+        // As many as the ring holds, which overwrites those, and then one more.
         for number in 4..=4 + INITIAL_SIZE as u32 {
             board.push(sent(number));
         }

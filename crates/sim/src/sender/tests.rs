@@ -206,14 +206,19 @@ fn a_late_acknowledgement_undoes_a_timeout() {
     bench.check();
 }
 
-#[test]
-fn of_several_timeouts_the_first_is_undone_and_what_was_lost_before_it_is_a_loss() {
+/// Two timeouts in a row. On the way: 0 to 9, given up, and 10 and 11 with the data of the first of them.
+fn time_out_twice() -> Bench {
     let mut bench = Bench::new(1_000_000, MSS, 10, 0);
     bench.sender.cc.cwnd = u64::from(MSS);
     bench.wait();
     bench.wait();
-    // On the way: 0 to 9, given up, and 10 and 11 with the data of the first of them.
     assert_eq!((bench.sender.cc.timeouts, bench.on_the_way.len()), (2, 12));
+    bench
+}
+
+#[test]
+fn of_several_timeouts_the_first_is_undone_and_what_was_lost_before_it_is_a_loss() {
+    let mut bench = time_out_twice();
     bench.acknowledge(&[5]);
     assert_eq!((bench.sender.cc.undone, bench.sender.cc.congestions), (1, 1), "1 and 2 were lost, which is seen now");
     assert!(bench.sender.in_recovery);
@@ -222,10 +227,7 @@ fn of_several_timeouts_the_first_is_undone_and_what_was_lost_before_it_is_a_loss
 
 #[test]
 fn what_was_sent_after_a_timeout_does_not_undo_it() {
-    let mut bench = Bench::new(1_000_000, MSS, 10, 0);
-    bench.sender.cc.cwnd = u64::from(MSS);
-    bench.wait();
-    bench.wait();
+    let mut bench = time_out_twice();
     assert_eq!(bench.on_the_way[10].number, 10);
     bench.acknowledge(&[10]);
     assert_eq!((bench.sender.stats.spurious, bench.sender.cc.undone), (1, 0));
