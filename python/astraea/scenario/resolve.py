@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CLOCK = 2**33
 
-MAX_DRAWS = 10**6
+MAX_DRAWS = 10**7
 """Most draws of a link's rate or delay in a trial."""
 """Names the stream of the time of day, as smaller numbers name those of groups of flows and of links."""
 
