@@ -39,6 +39,26 @@ fn a_flow_is_driven_by_the_policy() {
 }
 
 #[test]
+fn the_first_flight_grows_the_window_and_what_is_sent_now_and_then_does_not() {
+    if cannot_run() {
+        return;
+    }
+    let own = Own::new();
+    let _attached = own.attach("astraea");
+    let emulator = link(4e7, ms(10), 150_000, 1);
+    let (mut sender, mut receiver) = connected(&emulator, own.name(), |_| {});
+    let segment = info(&sender).tcpi_snd_mss as usize;
+    let mut send = |segments: usize| {
+        sender.write_all(&vec![0x5a; segments * segment]).unwrap();
+        receiver.read_exact(&mut vec![0; segments * segment]).unwrap();
+        until("acknowledgements", || info(&sender).tcpi_unacked == 0);
+        info(&sender).tcpi_snd_cwnd
+    };
+    assert_eq!(send(10), 20, "slow start");
+    assert_eq!(send(1), 20, "the application has less to send than the window holds");
+}
+
+#[test]
 fn policies_are_swapped_under_a_flow() {
     if cannot_run() {
         return;

@@ -170,6 +170,16 @@ int astraea_pkts_acked(u64 *ctx)
 	return 0;
 }
 
+/*
+ * Whether the application, and not the network, limited what has arrived; a receiver whose window is full limits like one.
+ * tcp_sendmsg() says so of all that finds nothing in flight before it, and so of every flow's first flight, when nothing but the
+ * SYN had arrived: that is no application that is slow.
+ */
+static inline bool is_limited(const struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	return (rs->is_app_limited && rs->prior_delivered > 1) || (u64)(rs->prior_in_flight + 1) * tp->mss_cache > tp->snd_wnd;
+}
+
 SEC("struct_ops")
 int astraea_cong_control(u64 *ctx)
 {
@@ -203,8 +213,7 @@ int astraea_cong_control(u64 *ctx)
 	ack.used = rs->prior_in_flight;
 	ack.delivered = tp->delivered;
 	ack.prior_delivered = rs->prior_delivered;
-	/* A receiver whose window is full limits like an application. */
-	ack.app_limited = rs->is_app_limited || (u64)(ack.used + 1) * tp->mss_cache > tp->snd_wnd;
+	ack.app_limited = is_limited(tp, rs);
 	/* As tcp_is_cwnd_limited() outside slow start, with a little room for what pacing holds back. */
 	ack.cwnd_limited = 5 * ack.used / 4 + 2 >= tp->snd_cwnd;
 	ack.in_recovery = f->state == TCP_CA_Recovery || f->state == TCP_CA_CWR;
