@@ -29,6 +29,9 @@ const WIDE: Width = Width { feature: (1 << 25) - 1, activation: (1 << 25) - 1, m
 /// Largest number of 32 bits: what sizes add up to at most, of a narrow output's products and of a wide one's weights.
 const SUM: f64 = 2_147_483_647.0;
 
+/// Largest bias of a narrow output, in the units of its products.
+const LARGEST_BIAS: f64 = 4e9;
+
 /// Bits below the point of the last sum, the argument of tanh.
 pub const OUTPUT_BITS: u32 = 20;
 
@@ -180,13 +183,14 @@ fn unit(
 ) -> (Vec<i32>, Unit) {
     let row: Vec<f64> = row.iter().zip(scale_in).map(|(weight, scale)| f64::from(*weight) / scale).collect();
     let total: f64 = row.iter().map(|weight| weight.abs()).sum();
-    // Rounding adds half a unit for each weight at most.
-    let scale = if total == 0.0 { scale_out } else { (most - 0.5 * row.len() as f64 - 1.0) / total };
+    // Rounding adds half a unit for each weight at most. A bias that is large against the weights has to fit as well.
+    let finest = if total == 0.0 { scale_out } else { (most - 0.5 * row.len() as f64 - 1.0) / total };
+    let scale = finest.min(LARGEST_BIAS / f64::from(bias.abs()));
     let weights = row.iter().map(|weight| (weight * scale).round() as i32).collect();
     // A sum below 2^33 with its bias, times a factor below 2^29, fits into 63 bits.
     let factor = scale_out / scale;
     let shift = (28.0 - libm::log2(factor)).floor().clamp(1.0, 62.0);
-    let bias = (f64::from(bias) * scale).round().clamp(-4e9, 4e9) as i64;
+    let bias = (f64::from(bias) * scale).round() as i64;
     (weights, Unit { bias, scale: (factor * libm::exp2(shift)).round() as i32, shift: shift as u32, low, high })
 }
 
@@ -319,10 +323,15 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_zero_are_no_trouble() {
-        let layers = vec![Layer { inputs: 25, weights: vec![0.0; 25], bias: vec![0.5] }];
-        let network = Network::new(layers, Activation::Relu).unwrap();
-        let (_, most) = difference(&network, Form::Guided, 3);
-        assert!(most < 1e-5, "{most}");
+    fn weights_of_next_to_nothing_are_no_trouble() {
+        for weight in [0.0, 1e-30, 1e-6, 1e-4, 1e-3] {
+            let layers = vec![
+                Layer { inputs: 25, weights: vec![weight; 25 * 8], bias: vec![0.5; 8] },
+                Layer { inputs: 8, weights: vec![weight; 8], bias: vec![0.5] },
+            ];
+            let network = Network::new(layers, Activation::Relu).unwrap();
+            let (_, most) = difference(&network, Form::Guided, 3);
+            assert!(most < 1e-4, "{weight}: {most}");
+        }
     }
 }
