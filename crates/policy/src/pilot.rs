@@ -81,8 +81,8 @@ impl<D: Decide> Pilot<D> {
     fn take_late(&mut self, last: bool) {
         let Some(action) = self.decide.late(&self.agent, last) else { return };
         self.waiting = false;
-        // A flow that has begun to compete since has another window.
-        if !self.agent.is_competing() {
+        // A flow that has begun to compete, or begun again, since has another window.
+        if !self.agent.is_competing() && !self.agent.is_starting() {
             self.agent.act(action);
         }
     }
@@ -157,6 +157,40 @@ mod tests {
     impl Decide for Still {
         fn decide(&mut self, _agent: &Agent) -> Option<f64> {
             Some(0.0)
+        }
+    }
+
+    /// Answers once, and late.
+    struct Late(Option<f64>);
+
+    impl Decide for Late {
+        fn decide(&mut self, _agent: &Agent) -> Option<f64> {
+            None
+        }
+
+        fn late(&mut self, _agent: &Agent, _last: bool) -> Option<f64> {
+            self.0.take()
+        }
+    }
+
+    #[test]
+    fn a_late_action_counts_unless_slow_start_has_begun_again() {
+        for timeout in [false, true] {
+            let mut pilot = Pilot::of(AgentConfig::new(Form::Guided), MSS, Late(Some(1.0)));
+            let mut rtt = Rtt::default();
+            rtt.update(40 * MILLISECOND);
+            let acked = |now| Ack { now, acked: u64::from(MSS), rtt: Some(40 * MILLISECOND), ..Ack::default() };
+            pilot.on_sent(0, 1448, 1448);
+            pilot.on_ack(&acked(40 * MILLISECOND), &rtt);
+            pilot.on_loss(&Loss { now: 50 * MILLISECOND, lost: 20_000, in_flight: 0 });
+            pilot.on_timer(60 * MILLISECOND);
+            assert!(pilot.waiting, "asked");
+            if timeout {
+                pilot.on_timeout(70 * MILLISECOND, 0);
+            }
+            let before = pilot.agent.window();
+            pilot.on_ack(&Ack { acked: 0, rtt: None, ..acked(80 * MILLISECOND) }, &rtt);
+            assert_eq!(pilot.agent.window() != before, !timeout);
         }
     }
 

@@ -6,6 +6,7 @@ use super::base_loss::BaseLoss;
 use super::compete::Compete;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
+use super::hurry::Hurry;
 use super::law::Law;
 use super::leap::Leap;
 use super::newcomer::Newcomer;
@@ -420,8 +421,8 @@ impl Guide {
     /// Begins again: everything in flight was lost, or nothing has been for long.
     pub(super) fn restart(&mut self) {
         self.mode = Mode::Follow;
-        self.law.hurry.forget();
-        self.suspicion.forget();
+        self.law.hurry = Hurry::default();
+        self.suspicion.restart();
         self.newcomer = Newcomer::default();
         self.leap = Leap::default();
     }

@@ -142,7 +142,6 @@ pub struct Agent {
     heard: Nanos,
     /// The last retransmission timeout.
     timed_out: Nanos,
-    base: Nanos,
     /// Whether the window was used in the last closed period.
     used: bool,
     way_back: WayBack,
@@ -158,7 +157,7 @@ impl Agent {
     /// The part of the window that is in flight when it is used.
     const USED: f64 = 5.0 / 6.0;
 
-    /// A flow that begins, with segments of `mss` payload bytes and a window that never exceeds `cap` payload bytes.
+    /// A flow that begins, with segments of `mss` payload bytes and a window that never grows beyond `cap` payload bytes.
     pub fn new(config: AgentConfig, mss: u32, cap: f64) -> Self {
         let guided = config.form == Form::Guided;
         let bytes = f64::from(mss);
@@ -181,7 +180,6 @@ impl Agent {
             last_rtt: 0,
             heard: 0,
             timed_out: 0,
-            base: Nanos::MAX,
             used: true,
             way_back: WayBack::default(),
             guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
@@ -224,9 +222,9 @@ impl Agent {
         &self.signals
     }
 
-    /// Base round-trip time in ns as the flow knows it.
+    /// Base round-trip time in ns as the flow knows it, [`Nanos::MAX`] before the first sample.
     pub fn base_rtt(&self) -> Nanos {
-        self.guide.as_ref().map_or(self.base, Guide::base)
+        self.guide.as_ref().map_or(self.monitor.shortest(), Guide::base)
     }
 
     /// Whether the flow competes with a neighbour of another kind, so that the policy is not asked.
@@ -368,7 +366,6 @@ impl Controller for Agent {
         self.heard = ack.now;
         self.monitor.on_ack(ack, sample, rtt.smoothed());
         if let Some(sample) = sample {
-            self.base = self.base.min(sample);
             if let Some(guide) = &mut self.guide {
                 guide.on_sample(ack.now, sample);
             }
@@ -384,7 +381,8 @@ impl Controller for Agent {
                 let rate = self.cwnd / self.mss / seconds;
                 self.startup.enough = (rules.early * rules.wanted_delay(rate) * 1e9) as Nanos;
             }
-            if let Some(exit) = self.startup.on_ack(ack, sample, rtt.min()) {
+            let base = self.base_rtt();
+            if let Some(exit) = self.startup.on_ack(ack, sample, base) {
                 self.leave_startup(exit, sample);
             } else if self.cwnd >= self.cap {
                 self.startup.stop();

@@ -140,6 +140,11 @@ impl Monitor {
         self.in_flight == 0
     }
 
+    /// Shortest round-trip time in ns, [`Nanos::MAX`] before the first sample.
+    pub(super) fn shortest(&self) -> Nanos {
+        self.lifetime_min
+    }
+
     /// Smoothed round-trip time, 0 before the first sample.
     pub(super) fn srtt(&self) -> Nanos {
         self.srtt
@@ -182,9 +187,11 @@ impl Monitor {
         }
     }
 
-    /// Notes the window in packets that was set at the end of the period.
+    /// Notes the window in packets that was set at the end of the period, if there was one.
     pub(super) fn note_window(&mut self, window: f64) {
-        self.ends[(self.closed - 1) % ENDS].window = window;
+        if self.closed > 0 {
+            self.ends[(self.closed - 1) % ENDS].window = window;
+        }
     }
 
     /// Window in packets a round trip before the end of the last period, 0 if it is not known.

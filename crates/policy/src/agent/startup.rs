@@ -62,19 +62,19 @@ impl Startup {
         self.running = false;
     }
 
-    fn shows_queue(&self, sample: Nanos, min: Nanos) -> bool {
-        let most = self.thresholds * rtt_threshold(min);
-        sample >= min + self.enough.clamp(Self::SHORTEST, most)
+    fn shows_queue(&self, sample: Nanos, base: Nanos) -> bool {
+        let most = self.thresholds * rtt_threshold(base);
+        sample >= base + self.enough.clamp(Self::SHORTEST, most)
     }
 
-    /// Takes an acknowledgement, with its sample of the round-trip time and the smallest one there was, and says whether slow
+    /// Takes an acknowledgement, with its sample of the round-trip time and the base as it is known, and says whether slow
     /// start is over.
-    pub(super) fn on_ack(&mut self, ack: &Ack, sample: Option<Nanos>, min: Option<Nanos>) -> Option<Exit> {
+    pub(super) fn on_ack(&mut self, ack: &Ack, sample: Option<Nanos>, base: Nanos) -> Option<Exit> {
         if self.rounds.on_ack(&ack.rate) {
             (self.lost, self.acked) = (self.lost / 2, 0);
         }
         self.acked += ack.acked;
-        let queued = sample.zip(min).is_some_and(|(sample, min)| self.shows_queue(sample, min));
+        let queued = sample.is_some_and(|sample| self.shows_queue(sample, base));
         self.queued = if queued { self.queued + 1 } else { 0 };
         if self.queued >= Self::SAMPLES {
             self.running = false;
@@ -108,7 +108,7 @@ mod tests {
         let mut startup = Startup::new(thresholds, false);
         let exit = samples
             .iter()
-            .position(|sample| startup.on_ack(&ack(0, 1, None), Some(ms(*sample)), Some(ms(min))) == Some(Exit::Delay));
+            .position(|sample| startup.on_ack(&ack(0, 1, None), Some(ms(*sample)), ms(min)) == Some(Exit::Delay));
         assert_eq!(startup.is_running(), exit.is_none());
         exit
     }
@@ -133,7 +133,7 @@ mod tests {
     fn less_is_enough_for_a_flow_among_many() {
         let ends = |enough: f64, sample: f64| {
             let mut startup = Startup { enough: ms(enough), ..Startup::new(2, false) };
-            (0..8).any(|_| startup.on_ack(&ack(0, 1, None), Some(ms(sample)), Some(ms(40.0))).is_some())
+            (0..8).any(|_| startup.on_ack(&ack(0, 1, None), Some(ms(sample)), ms(40.0)).is_some())
         };
         assert!(ends(6.0, 46.0) && !ends(6.0, 45.9));
         assert!(ends(1.0, 44.0) && !ends(1.0, 43.9), "never less than 4 ms");
@@ -156,7 +156,7 @@ mod tests {
 
     fn next_round(startup: &mut Startup, packets: u64, from: u64, delivered: u64) {
         let rate = RateSample { prior_delivered: from, total_delivered: delivered, ..RateSample::default() };
-        let exit = startup.on_ack(&Ack { rate, ..ack(0, packets, None) }, None, Some(ms(40.0)));
+        let exit = startup.on_ack(&Ack { rate, ..ack(0, packets, None) }, None, ms(40.0));
         assert_eq!(exit, None);
     }
 

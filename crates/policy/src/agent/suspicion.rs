@@ -142,9 +142,14 @@ impl Suspicion {
         self.yielded > rules.neighbour.shrunk_logarithm()
     }
 
-    /// A competition begins, or the flow does again: there is nothing to suspect any more.
+    /// A competition begins: there is nothing to suspect any more.
     pub(super) fn forget(&mut self) {
         self.pressed = 0;
+    }
+
+    /// The flow begins again, with a window that nobody's queue has made so small.
+    pub(super) fn restart(&mut self) {
+        (self.pressed, self.yielded, self.last_window, self.reference) = (0, 0.0, 0.0, 0.0);
     }
 
     /// A competition has ended with this peak of the queueing delay (s) and window (packets).
@@ -345,6 +350,18 @@ mod tests {
         flow.suspicion.mistaken(100.0);
         flow.periods(3, 40.0);
         assert_eq!(flow.pressure(10_300.0, SRTT), None);
+    }
+
+    #[test]
+    fn a_window_that_a_pause_has_made_small_was_not_given_up() {
+        let mut flow = Flow::new();
+        flow.periods(1, 15.0);
+        flow.suspicion.restart();
+        flow.window = 20.0;
+        flow.periods(4, 40.0); // would be enough of a window that has shrunk by 3
+        assert_eq!(flow.pressure(1e4, SRTT), None);
+        flow.periods(22, 40.0);
+        assert_eq!(flow.pressure(1e4, SRTT), Some(20.0), "nor is the window of before the aim");
     }
 
     #[test]

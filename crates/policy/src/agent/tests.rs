@@ -252,6 +252,31 @@ fn each_second_of_a_pause_halves_the_window() {
 }
 
 #[test]
+fn slow_start_after_a_pause_goes_by_the_longer_path() {
+    let mut flow = Flow::under_way(Form::Guided, 20_000.0);
+    for _ in 0..1_000 {
+        flow.ack(60.0);
+        flow.end_period();
+    }
+    assert_eq!(flow.agent.base_rtt(), ms(60.0), "a drain has shown that it is no queue");
+    flow.now += ms(5_000.0);
+    flow.agent.on_idle_restart(flow.now, ms(5_000.0));
+    (0..20).for_each(|_| flow.ack(61.0));
+    assert!(flow.agent.is_starting());
+    (0..8).for_each(|_| flow.ack(80.0));
+    assert!(!flow.agent.is_starting());
+}
+
+#[test]
+fn an_action_before_the_first_packet_is_no_trouble() {
+    for form in Form::ALL {
+        let mut agent = Agent::new(AgentConfig::new(form), MSS, 1e9);
+        agent.act(1.0);
+        assert!(agent.window() >= 10_000.0);
+    }
+}
+
+#[test]
 fn what_was_measured_before_a_pause_is_not_averaged_with_what_comes_after() {
     let mut flow = Flow::of(Form::Guided);
     (0..20).for_each(|_| flow.ack(40.0));
