@@ -11,7 +11,7 @@ use astraea_kernel::intf::{self, Agent as Fixed, Policy as Laid, Probe};
 use astraea_kernel::layout;
 use astraea_kernel::probe::{Prober, native};
 use astraea_policy::state::PERIODS;
-use astraea_policy::{Agent, AgentConfig, Policy, Scratch, schemes};
+use astraea_policy::{Agent, AgentConfig, Form, Metadata, Policy, Scratch, schemes};
 use astraea_sim::{Config, Simulation};
 use serde_json::json;
 
@@ -44,6 +44,13 @@ struct Log {
     held: u64,
     /// Periods in which a flow would have grown faster and faster, and knew where that had ended.
     slowed: u64,
+    /// Timeouts, and marks.
+    timeouts: u64,
+    marks: u64,
+    /// Periods that made the base round-trip time longer.
+    longer: u64,
+    /// Periods that followed a competition with a neighbour that was there, and has gone.
+    left: u64,
 }
 
 /// A flow that the floating-point agent drives while the integers look on.
@@ -150,6 +157,7 @@ impl Controller for Twin {
 
     fn on_congestion(&mut self, congestion: &Congestion) {
         self.float.on_congestion(congestion);
+        self.log.lock().unwrap().marks += u64::from(congestion.signal == Signal::Ecn);
         self.feed(intf::PROBE_CONGESTION, |event| {
             event.value = u64::from(congestion.signal == Signal::Ecn);
             event.in_flight = packets(congestion.flight_size) as u32;
@@ -158,6 +166,7 @@ impl Controller for Twin {
 
     fn on_timeout(&mut self, now: Nanos, flight_size: u64) {
         self.float.on_timeout(now, flight_size);
+        self.log.lock().unwrap().timeouts += 1;
         self.feed(intf::PROBE_TIMEOUT, |event| (event.now, event.value) = (now, packets(flight_size)));
     }
 
@@ -190,8 +199,10 @@ impl Controller for Twin {
             self.fixed.monitor.ends[newest].window = self.noted;
         }
         let (before, competed) = (self.float_window(), self.float.is_competing());
-        let fell = std::mem::replace(&mut self.base, self.float.base_rtt()).saturating_sub(self.base) > MILLISECOND / 2;
+        let known = std::mem::replace(&mut self.base, self.float.base_rtt());
+        let fell = known.saturating_sub(self.base) > MILLISECOND / 2;
         let asked = self.float.end_period(now);
+        let longer = self.float.base_rtt().saturating_sub(self.base) > MILLISECOND / 2;
         let lowered = fell && !asked && self.float_window() < 0.9 * before;
         // A delay that is the path's own ends a competition too, and makes the base longer.
         let liked = competed && asked && self.float.base_rtt() == self.base;
@@ -201,6 +212,7 @@ impl Controller for Twin {
         }
         let event = self.feed(intf::PROBE_DECIDE, |event| event.now = now);
         self.noted = (self.float_window() * PACKET) as u64;
+        let left = !self.float.is_competing() && self.fixed.guide.suspicion.past_ended > 0;
         let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
         let guide = &self.fixed.guide;
         let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
@@ -215,6 +227,8 @@ impl Controller for Twin {
         log.counted += u64::from(counted);
         log.held += u64::from(held);
         log.slowed += u64::from(slowed);
+        log.longer += u64::from(longer);
+        log.left += u64::from(left);
         log.differences.push(difference);
         if self.silent == 0 {
             log.sum += difference;
@@ -243,12 +257,20 @@ astraea_cc::forward_controller!(Driver: Twin, Neighbour);
 /// Flows in the simulator: starts in s, one-way delays in ms, and a few links' properties.
 struct Case {
     policy: &'static str,
+    /// Whether its network is run without law and rules.
+    pure: bool,
     rate: f64,
     buffer: u64,
     loss: f64,
     flows: &'static [(f64, f64)],
-    /// Scheme of one more flow from the start on.
+    /// Scheme of one more flow from the start on, and until when (s).
     neighbour: Option<&'static str>,
+    leaves: f64,
+    /// One-way delay of the link from 8 s on, ms, and between which times (s) nothing gets through.
+    longer: f64,
+    outage: Option<(f64, f64)>,
+    /// Whether the queue marks packets.
+    marks: bool,
     /// Whether the link has half more of its rate for 150 ms of each half second from 9 s on: a queue that falls at the beat.
     surges: bool,
     /// Where the flows' data come from, as the simulator's configuration has it; none: there is always more.
@@ -259,11 +281,16 @@ struct Case {
 
 const ALONE: Case = Case {
     policy: "astraea",
+    pure: false,
     rate: 3e7,
     buffer: 300_000,
     loss: 0.0,
     flows: &[(0.0, 15.0)],
     neighbour: None,
+    leaves: 24.0,
+    longer: 0.0,
+    outage: None,
+    marks: false,
     surges: false,
     source: None,
     upload: None,
@@ -271,7 +298,7 @@ const ALONE: Case = Case {
 
 const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 22] = [
     Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
     Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
     Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
@@ -312,6 +339,17 @@ const CASES: [Case; 16] = [
     Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), ..ALONE },
     // A queue on the way back that is none of theirs.
     Case { flows: &[(0.0, 15.0), (9.0, 20.0)], upload: Some(5e6), ..ALONE },
+    // A neighbour that is found, and leaves.
+    Case { leaves: 11.0, buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
+    // A path that becomes longer, and pauses after that.
+    Case { longer: 12.0, flows: &[(0.0, 15.0), (4.0, 15.0)], ..ALONE },
+    Case { longer: 12.0, source: Some(PAUSES), ..ALONE },
+    // Timeouts, and the slow start after them.
+    Case { outage: Some((9.0, 10.5)), flows: &[(0.0, 15.0), (1.0, 15.0)], ..ALONE },
+    // Marks instead of losses, beside CUBIC.
+    Case { marks: true, ..BESIDE_CUBIC },
+    // The backlog state without a law, and an application that sends now and then.
+    Case { pure: true, flows: &[(0.0, 15.0), (0.05, 15.0)], source: Some(MESSAGES), ..ALONE },
 ];
 
 /// 120 packets every .11 s, too often to be silence.
@@ -326,6 +364,9 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     });
     let rate = if case.surges {
         json!({"schedule": iter::once((0, case.rate)).chain(surges).collect::<Vec<_>>(), "repeat_ns": 0})
+    } else if let Some((from, to)) = case.outage {
+        let at = |seconds: f64| (seconds * 1e9) as u64;
+        json!({"schedule": [(0, case.rate), (at(from), 0.0), (at(to), case.rate)], "repeat_ns": 0})
     } else {
         json!({"constant": case.rate})
     };
@@ -333,13 +374,18 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     let back: &[usize] = if case.upload.is_some() { &[1] } else { &[] };
     let flow = |start: f64, delay: f64, path: &[usize], back: &[usize]| {
         json!({
-            "start_ns": (start * 1e9) as u64, "path": path, "return_path": back,
+            "start_ns": (start * 1e9) as u64, "path": path, "return_path": back, "ecn": case.marks,
             "extra_delay_ns": (delay * 1e6) as u64, "source": source,
         })
     };
     let neighbour = case.neighbour.map(|_| &(0.0, 15.0));
     let mut flows: Vec<_> = case.flows.iter().chain(neighbour).map(|at| flow(at.0, at.1, &[0], back)).collect();
-    let mut links = vec![json!({"name": "link", "rate": rate, "delay": {"constant": 0},
+    if case.neighbour.is_some() {
+        flows.last_mut().unwrap()["stop_ns"] = ((case.leaves * 1e9) as u64).into();
+    }
+    let delay = json!({"schedule": [(0, 0), (8_000_000_000_u64, (case.longer * 1e6) as u64)]});
+    let queue = if case.marks { json!({"kind": "codel", "ecn": true}) } else { json!({"kind": "droptail"}) };
+    let mut links = vec![json!({"name": "link", "rate": rate, "delay": delay, "queue": queue,
                                 "limit": {"bytes": case.buffer}, "loss": {"bernoulli": case.loss}})];
     if let Some(rate) = case.upload {
         links.push(json!({"name": "back", "rate": {"constant": rate}, "delay": {"constant": 0},
@@ -348,7 +394,10 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
     }
     let config: Config =
         serde_json::from_value(json!({"duration_ns": 24_000_000_000_u64, "links": links, "flows": flows})).unwrap();
-    let policy = Arc::new(shipped_policy(case.policy));
+    let shipped = shipped_policy(case.policy);
+    let form = if case.pure { Form::Pure } else { shipped.metadata().form };
+    let metadata = Metadata { form, ..shipped.metadata().clone() };
+    let policy = Arc::new(Policy::new(shipped.network().clone(), metadata).unwrap());
     let laid: Arc<Laid> = layout::policy(&policy, 1).unwrap().into();
     let logs: Vec<Arc<Mutex<Log>>> = case.flows.iter().map(|_| Arc::default()).collect();
     let driver = |flow: usize| match logs.get(flow) {
@@ -365,7 +414,7 @@ fn run(case: &Case) -> (Arc<Laid>, Vec<Arc<Mutex<Log>>>) {
 
 #[test]
 fn integers_decide_as_floating_point_does() {
-    let (mut lowered, mut liked, mut waited, mut counted, mut held, mut slowed) = (0, 0, 0, 0, 0, 0);
+    let mut all = Log::default();
     for case in &CASES {
         let (_, logs) = run(case);
         for (flow, log) in logs.iter().enumerate() {
@@ -374,12 +423,16 @@ fn integers_decide_as_floating_point_does() {
             assert!(log.compared > log.periods * 19 / 20, "{} of {} periods compared", log.compared, log.periods);
             let (mean, count) = (log.sum / log.compared as f64, log.differences.len());
             let (p99, most) = (log.differences[count * 99 / 100], log.differences[count - 1]);
-            lowered += log.lowered;
-            liked += log.liked;
-            waited += log.waited;
-            counted += log.counted;
-            held += log.held;
-            slowed += log.slowed;
+            all.lowered += log.lowered;
+            all.liked += log.liked;
+            all.waited += log.waited;
+            all.counted += log.counted;
+            all.held += log.held;
+            all.slowed += log.slowed;
+            all.timeouts += log.timeouts;
+            all.marks += log.marks;
+            all.longer += log.longer;
+            all.left += log.left;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
                 "{name}: ln window off by {mean:.1e} on average, {p99:.1e} p99, {most:.1e} at most, {count} periods, \
@@ -396,12 +449,16 @@ fn integers_decide_as_floating_point_does() {
             assert!(mean < bound && p99 < 10.0 * bound, "{name}: mean {mean}, p99 {p99}");
         }
     }
-    assert!(lowered > 0, "no newcomer has seen the others drain");
-    assert!(liked > 0, "no flow has seen a queue that falls at the beat");
-    assert!(waited > 100, "no acknowledgement has waited behind an upload");
-    assert!(counted > 100, "no flow has counted what its path loses");
-    assert!(held > 100, "no flow has lost more than that");
-    assert!(slowed > 100, "no flow has hurried that knew where it had ended");
+    assert!(all.lowered > 0, "no newcomer has seen the others drain");
+    assert!(all.liked > 0, "no flow has seen a queue that falls at the beat");
+    assert!(all.waited > 100, "no acknowledgement has waited behind an upload");
+    assert!(all.counted > 100, "no flow has counted what its path loses");
+    assert!(all.held > 100, "no flow has lost more than that");
+    assert!(all.slowed > 100, "no flow has hurried that knew where it had ended");
+    assert!(all.timeouts > 2, "no flow has timed out");
+    assert!(all.marks > 10, "no packet was marked");
+    assert!(all.longer > 2, "no path has become longer");
+    assert!(all.left > 100, "no neighbour that was found has gone");
 }
 
 #[test]

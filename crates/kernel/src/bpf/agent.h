@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs. One difference: the
- * window comes back after a spurious timeout (agent_on_spurious_timeout), which the twin leaves to slow start.
+ * One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs, but that
+ * acknowledgements end periods here, and not a timer: one can last longer than it should, and its step is for that time
+ * (agent_act), none is silent, and what is measured begins anew after any pause that is longer (agent_on_idle_restart). And after a
+ * spurious timeout the window comes back (agent_on_spurious_timeout), which the twin leaves to slow start.
  */
 #ifndef ASTRAEA_AGENT_H
 #define ASTRAEA_AGENT_H
@@ -34,11 +36,6 @@ static inline void agent_begin(struct agent *a, u64 now, u64 clock, u64 window, 
 	monitor_begin(&a->monitor, now);
 }
 
-static inline u64 agent_base(const struct agent *a, const struct policy *p)
-{
-	return p->form == FORM_GUIDED ? a->guide.base : a->monitor.lifetime_min;
-}
-
 /* The path has become longer while somebody else drove the flow, and this is its shortest round trip now. */
 static inline void agent_takes_for_base(struct agent *a, u64 now, u64 base)
 {
@@ -53,7 +50,7 @@ static inline bool is_competing(const struct agent *a)
 
 static inline void leave_startup(struct agent *a, const struct policy *p, enum startup_exit exit, u64 rtt)
 {
-	u64 base = agent_base(a, p), window = a->window;
+	u64 base = a->guide.base, window = a->window;
 
 	if (exit == EXIT_LOSS) {
 		agent_set_window(a, p, window / 2);
@@ -117,12 +114,12 @@ static inline void agent_on_ack(struct agent *a, const struct policy *p, struct 
 	if (a->startup.running) {
 		enum startup_exit exit;
 
-		if (!ack->app_limited && (p->form != FORM_GUIDED || is_used(a)))
+		if (!ack->app_limited && (p->form == FORM_PAPER || is_used(a)))
 			agent_set_window(a, p, a->window + ack->acked * PACKET);
 		if (p->form == FORM_GUIDED && ack->srtt)
 			a->startup.enough = enough_delay(p, a, ack->srtt);
 		exit = startup_on_ack(&a->startup, ack, p->form == FORM_PAPER ? 1 : p->rules.patience,
-				      a->monitor.lifetime_min);
+				      a->guide.base);
 		if (exit)
 			leave_startup(a, p, exit, ack->rtt);
 		else if (a->window >= CAP)
@@ -155,7 +152,7 @@ static inline void agent_on_congestion(struct agent *a, const struct policy *p, 
 	}
 	if (p->form != FORM_GUIDED || a->guide.mode < MODE_TEST)
 		return;
-	compete_on_congestion(&a->guide.compete, flight);
+	compete_on_congestion(&a->guide.compete, mark, flight);
 	if (is_competing(a))
 		agent_set_window(a, p, compete_window(&a->guide.compete));
 	else
@@ -165,27 +162,24 @@ static inline void agent_on_congestion(struct agent *a, const struct policy *p, 
 static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64 now, u64 lost)
 {
 	a->restore = a->window;
+	a->restore_running = a->startup.running;
 	a->monitor.lost += lost;
 	a->monitor.in_flight = 0;
 	a->startup.running = 0;
+	a->window = FLOOR;
+	guide_restart(&a->guide);
 	if (p->form == FORM_GUIDED) {
 		startup_begin(&a->startup);
-		hurry_forget(&a->guide.law.hurry);
-		newcomer_forget(&a->guide.newcomer);
-		leap_forget(&a->guide.leap);
 		a->timed_out = now;
 	}
-	a->window = FLOOR;
-	a->guide.mode = MODE_FOLLOW;
-	a->guide.suspicion.pressed = 0;
 }
 
-/* The timeout was spurious: the window comes back instead of slow start, if it is larger. The second in a row had none left. */
+/* The timeout was spurious: what was before it comes back, if the window was larger. The second in a row had none left. */
 static inline void agent_on_spurious_timeout(struct agent *a)
 {
 	if (a->restore > a->window) {
 		a->window = a->restore;
-		a->startup.running = 0;
+		a->startup.running = a->restore_running;
 	}
 	a->restore = 0;
 }
@@ -203,17 +197,16 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 		return;
 	if (a->window > INITIAL_WINDOW)
 		a->window = max(a->window >> halvings, INITIAL_WINDOW);
-	a->guide.mode = MODE_FOLLOW;
-	a->guide.suspicion.pressed = 0;
-	a->guide.touched = now;
 	startup_begin(&a->startup);
-	hurry_forget(&a->guide.law.hurry);
-	newcomer_forget(&a->guide.newcomer);
-	leap_forget(&a->guide.leap);
+	a->guide.touched = now;
+	guide_restart(&a->guide);
 }
 
-/* Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. */
-noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing)
+/*
+ * Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. While somebody else has `driven`
+ * the flow there are measurements and no rules: those would judge what has become of a window that was never theirs.
+ */
+noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing, bool driven)
 {
 	struct period period;
 	struct ended ended;
@@ -228,17 +221,18 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 	a->length = period.length;
 	if (period.rtt_min)
 		a->last_rtt = period.rtt_min;
-	monitor_signals(a, &period, agent_base(a, p));
+	monitor_signals(a, &period, a->guide.base);
+	state_keep_to(p, a);
 	if (p->form == FORM_PAPER)
 		push_paper(p, a, &period, pacing);
 	else if (a->last_rtt)
 		push_backlog(p, a);
-	if (a->startup.running && p->form == FORM_GUIDED)
+	if (a->startup.running && p->form == FORM_GUIDED && driven)
 		hold = guide_arrives(&a->guide, &p->rules, period.rtt_min, a->way_back.standing, a->window);
 	if (hold) {
 		a->startup.running = 0;
 		verdict = VERDICT_HOLD;
-	} else if (a->startup.running || !a->last_rtt)
+	} else if (a->startup.running || !a->last_rtt || !driven)
 		verdict = VERDICT_LEAVE;
 	else if (p->form == FORM_GUIDED) {
 		ended.now = now;

@@ -115,11 +115,11 @@ static inline void compete_on_loss(struct compete *c, const struct rules *r, u64
 		c->steadfast = max(less(c->steadfast, lost * r->per_loss >> 4), 2ull << 20);
 }
 
-static inline void compete_on_congestion(struct compete *c, u64 flight)
+static inline void compete_on_congestion(struct compete *c, bool mark, u64 flight)
 {
 	loss_intervals_lose(&c->losses);
 	if (!c->steadfast)
-		cubic_on_congestion(&c->cubic, flight);
+		cubic_on_congestion(&c->cubic, mark, flight);
 }
 
 #endif

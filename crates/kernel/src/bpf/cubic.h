@@ -75,14 +75,15 @@ static inline void cubic_on_ack(struct cubic *c, const struct ack *ack)
 	c->cwnd += mul_shr(target - c->cwnd, part, 24);
 }
 
-static inline void cubic_on_congestion(struct cubic *c, u64 flight)
+/* After a loss two packets are the least, after a mark one. */
+static inline void cubic_on_congestion(struct cubic *c, bool mark, u64 flight)
 {
 	u64 reduced = mul_shr(min(c->cwnd, flight << 20), CUBIC_BETA, 24);
 
 	c->w_max = c->cwnd < c->w_max ? mul_shr(c->cwnd, 14260634, 24) : c->cwnd; /* .85 */
 	c->cwnd_prior = c->cwnd;
 	c->epoch = 0;
-	c->cwnd = max(reduced, 2ull << 20);
+	c->cwnd = max(reduced, (mark ? 1ull : 2ull) << 20);
 	c->ssthresh = c->cwnd;
 }
 

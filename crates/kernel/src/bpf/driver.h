@@ -101,7 +101,7 @@ static inline void set_driver(struct sock *sk, struct tcp_sock *tp, struct flow 
 			__sync_fetch_and_add(&c->returns, 1);
 		set_paced(sk, f, true);
 		a->window = (u64)tp->snd_cwnd * PACKET;
-		a->guide.mode = MODE_FOLLOW;
+		guide_restart(&a->guide);
 		a->startup.running = tp->snd_cwnd < tp->snd_ssthresh;
 		a->startup.queued = 0;
 		f->answered = f->record;
@@ -178,8 +178,8 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 }
 
 /*
- * Carries out the agent's answer if there is a new one. A late one counts as long as the rules have not taken over: an action
- * that was wanted before a drain would disturb it, and what is said to a record that does not ask only shows that the agent
+ * Carries out the agent's answer if there is a new one. A late one counts as long as the rules have not taken over, nor slow
+ * start has begun again: an action that was wanted before a drain would disturb it, and what is said to a record that does not ask only shows that the agent
  * is there.
  */
 static noinline int take_answer(struct flow *f, const struct policy *p)
@@ -204,7 +204,7 @@ static noinline int take_answer(struct flow *f, const struct policy *p)
 		return 0;
 	f->sequence = before;
 	f->answered = max(f->answered, period);
-	if (f->reason || period < f->asked)
+	if (f->reason || period < f->asked || f->agent.startup.running)
 		return 0;
 	if (answer == ANSWER_WINDOW) {
 		agent_set_window(&f->agent, p, window);
@@ -228,7 +228,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 
 	if (f->reason)
 		a->window = (u64)tp->snd_cwnd * PACKET;
-	ask = agent_end_period(p, a, now, p ? agent_pacing(a, p) : 0);
+	ask = agent_end_period(p, a, now, p ? agent_pacing(a, p) : 0, !f->reason);
 	if (counted)
 		__sync_fetch_and_add(&counted->periods, 1);
 	if (reason || !c) {

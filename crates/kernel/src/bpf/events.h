@@ -53,7 +53,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 			e->action = network_action(p, a);
 			return;
 		}
-		if (agent_end_period(p, a, e->now, agent_pacing(a, p))) {
+		if (agent_end_period(p, a, e->now, agent_pacing(a, p), true)) {
 			e->action = network_action(p, a);
 			agent_act(p, a, e->action);
 		}

@@ -235,12 +235,14 @@ struct way_back {
 struct agent {
 	__u64 window;
 	__u64 last_rtt;
-	__u64 restore;		/* window before the last timeout, for when it was spurious */
+	__u64 restore;		/* window before the last timeout, for when it was spurious … */
+	__u64 restore_running;	/* … and whether slow start was running */
 	__u64 timed_out;	/* when that was */
 	__u32 mss;
 	__u32 known;		/* whether there is a period in the state */
 	__u64 length;		/* of the last period */
 	__u64 used;		/* whether the window was, in it */
+	__u64 encoding;		/* what the numbers of the state mean */
 	struct signals signals;
 	struct monitor monitor;
 	struct startup startup;

@@ -31,6 +31,23 @@ static inline void guide_believe(struct guide *g, u64 now, u64 base)
 	hurry_forget(&g->law.hurry);
 }
 
+/*
+ * Begins again: everything in flight was lost, nothing has been for long, or somebody else has driven the flow. A function that
+ * the verifier reads once.
+ */
+noinline int guide_restart(struct guide *g)
+{
+	if (!g)
+		return 0;
+	g->mode = MODE_FOLLOW;
+	hurry_forget(&g->law.hurry);
+	hurry_pause(&g->law.hurry);
+	suspicion_restart(&g->suspicion);
+	newcomer_forget(&g->newcomer);
+	leap_forget(&g->leap);
+	return 0;
+}
+
 static inline enum verdict guide_compete(struct guide *g, u64 now, u64 window, u64 *hold)
 {
 	g->suspicion.pressed = 0;

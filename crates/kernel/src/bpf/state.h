@@ -16,6 +16,23 @@ static inline s32 encoded(const struct network *n, u32 i, s64 value)
 	return (s32)bounded((value * n->input_scale[i] + (1 << 23)) >> 24, -(s64)n->most, n->most);
 }
 
+/* Another policy may see something else, or in other units: what is in the state then is nothing to it. */
+noinline int state_keep_to(const struct policy *p, struct agent *a)
+{
+	u64 encoding;
+
+	if (!p || !a)
+		return 0;
+	encoding = (u64)p->network.most << 2 | p->form;
+	if (a->encoding == encoding)
+		return 0;
+	a->encoding = encoding;
+	a->known = 0;
+	UNROLL for (u32 i = 0; i < STATE; i++)
+		a->state[i] = 0;
+	return 0;
+}
+
 /* Moves `features` numbers in as the newest of PERIODS; the first ones stand for those before them too if `repeat`. */
 static inline void push(struct agent *a, const s32 *newest, u32 features, bool repeat)
 {

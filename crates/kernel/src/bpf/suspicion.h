@@ -79,6 +79,15 @@ static inline u64 suspicion_failed_drain(struct suspicion *p, const struct rules
 	return p->in_vain >= r->drains && has_shrunk(p, r) && now >= p->immune_until ? part_of(p->reference, r->regained) : 0;
 }
 
+/* The flow begins again, with a window that nobody's queue has made so small. */
+static inline void suspicion_restart(struct suspicion *p)
+{
+	p->pressed = 0;
+	p->yielded = 0;
+	p->last_window = 0;
+	p->reference = 0;
+}
+
 static inline void suspicion_competed(struct suspicion *p, const struct rules *r, u64 now, bool confirmed, u64 peak,
 				      u64 window)
 {
