@@ -78,14 +78,28 @@ fn a_rate_is_kept_and_a_stop_is_a_stop() {
 }
 
 #[test]
+fn a_flow_that_is_not_to_start_has_no_failure_and_one_from_another_address_is_heard() {
+    let mut later = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
+    later.start = 10 * SECOND;
+    let mut other = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
+    other.sender = UdpSocket::bind("127.0.0.2:0").unwrap();
+    other.lead = 0;
+    let outcomes = transfer(vec![later, other], SECOND);
+    let [later, other] = [&outcomes[0], &outcomes[1]];
+    assert_eq!((&later.failure, later.stats.delivered_bytes), (&None, 0));
+    assert_eq!(other.failure, None);
+    assert!(other.stats.delivered_bytes > 0);
+}
+
+#[test]
 fn a_receiver_that_is_not_there_is_a_failure_in_one_line() {
-    let mut lost = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
-    lost.start = 10 * SECOND;
-    let mut cut = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
-    // Its receiver's address is a socket that nobody reads.
-    cut.sender = UdpSocket::bind("127.0.0.2:0").unwrap();
-    cut.lead = 0;
-    let outcomes = transfer(vec![lost, cut], 200 * MILLISECOND);
-    assert_eq!(outcomes[0].failure, None, "it was not to start");
-    assert_eq!(outcomes[1].failure.as_deref(), None);
+    let unheard = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Bulk);
+    // A socket with a peer gets nothing from anybody else.
+    unheard.receiver.connect("127.0.0.3:9").unwrap();
+    let heard = flow(Scheme::named("cubic", &[]).unwrap(), SourceConfig::Sized(10_000));
+    let outcomes = transfer(vec![unheard, heard], SECOND);
+    let [unheard, heard] = [&outcomes[0], &outcomes[1]];
+    assert_eq!(unheard.failure.as_deref(), Some("never connected"));
+    assert_eq!((unheard.stats.delivered_bytes, unheard.ended_at), (0, None));
+    assert_eq!((&heard.failure, heard.stats.delivered_bytes), (&None, 10_000), "nobody else has to do with it");
 }
