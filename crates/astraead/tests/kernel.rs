@@ -1,5 +1,8 @@
 //! `astraead attach`, `detach` and `status` from outside: what they print, and that a mistake is one line.
 
+#[path = "../../emu/tests/machine/mod.rs"]
+mod machine;
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
@@ -50,11 +53,7 @@ fn line(output: &Output) -> String {
 }
 
 fn cannot_run() -> bool {
-    let reason = astraea_kernel::system::check().err();
-    if let Some(reason) = &reason {
-        eprintln!("skipped: {reason}");
-    }
-    reason.is_some()
+    machine::skipped(machine::missing_for_controllers())
 }
 
 #[test]

@@ -2,6 +2,9 @@
 //!
 //! The command behind a link is this test program itself, which runs the ignored test named `inside` there.
 
+#[path = "../../emu/tests/machine/mod.rs"]
+mod machine;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -25,13 +28,9 @@ fn astraead() -> Command {
     command
 }
 
-/// Whether links can be made here; says why not.
+/// Whether links can be made here; says what is missing if not.
 fn possible() -> bool {
-    let output = astraead().args(["--", "true"]).output().expect("the program is built");
-    if !output.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    output.status.success()
+    !machine::skipped(machine::missing_for_links())
 }
 
 /// Words that run the test `inside` behind a link.
@@ -326,7 +325,7 @@ fn the_next_link_cleans_up_where_nobody_else_could() {
     signal(link.child.id(), "KILL");
     assert_eq!(link.wait().signal(), Some(9));
     assert!(!device.exists());
-    assert!(possible());
+    assert!(astraead().args(["--", "true"]).status().expect("it runs").success());
     assert!(gone(link.number(1)), "the next start has ended it");
     assert!(is_left(&namespace), "nobody keeps the namespace");
 }
@@ -337,10 +336,13 @@ fn a_guard_in_another_namespace_kills_nobody() {
     let output = Command::new(env!("CARGO_BIN_EXE_astraead")).args(["guard", "1"]).output().expect("it runs");
     assert!(refusal(&output).starts_with("guard: expected to be started by a link"), "{output:?}");
     // Nor by whom it would kill: here a shell that has nobody else in its namespaces.
-    let script = "$0 guard $(stat -Lc %i /proc/self/ns/net) < /dev/null; exit $?";
-    let words = ["--net", "--pid", "--fork", "--mount-proc", "sh", "-c", script, env!("CARGO_BIN_EXE_astraead")];
-    let output = Command::new("unshare").args(words).output().expect("it runs");
-    assert!(refusal(&output).starts_with("guard: expected to be started by a link"), "{output:?}");
+    let apart = ["--net", "--pid", "--fork", "--mount-proc"];
+    if has("unshare", &[&apart[..], &["true"]].concat()) {
+        let script = "$0 guard $(stat -Lc %i /proc/self/ns/net) < /dev/null; exit $?";
+        let words = [&apart[..], &["sh", "-c", script, env!("CARGO_BIN_EXE_astraead")]].concat();
+        let output = Command::new("unshare").args(words).output().expect("it runs");
+        assert!(refusal(&output).starts_with("guard: expected to be started by a link"), "{output:?}");
+    }
     drop(bystander.child.stdin.take());
     assert!(bystander.wait().success());
 }

@@ -1,8 +1,11 @@
 //! Real sockets over emulated links. Needs root and TUN; skipped elsewhere, saying so.
 
+mod machine;
+
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use astraea_emu::{Config, Emulator, Error, Namespace, Route, Routing, Running, Tun, receiver_address, sender_address};
@@ -11,6 +14,8 @@ use astraea_sim::{LinkConfig, Trace};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
+
+use machine::{missing_for_links, skipped};
 
 const PORT: u16 = 5201;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,15 +35,12 @@ fn routes(count: usize) -> Vec<Route> {
     vec![Route { path: vec![0], ..Route::default() }; count]
 }
 
-/// Starts, or says why that cannot be done here.
+/// Starts, or says what is missing for that here.
 fn start(config: Config) -> Option<Emulator> {
-    match Emulator::start(config) {
-        Err(error @ (Error::Permission { .. } | Error::NoTun)) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-        started => Some(started.expect("the emulation starts")),
+    if skipped(missing_for_links()) {
+        return None;
     }
+    Some(Emulator::start(config).expect("the emulation starts"))
 }
 
 fn udp(namespace: &Namespace, address: impl Into<IpAddr> + Send) -> UdpSocket {
@@ -305,24 +307,19 @@ fn arrival(socket: &UdpSocket) -> u64 {
 
 #[test]
 fn ipv6_and_udp_cross_links_as_well() {
+    // A kernel can be started without IPv6.
+    let no_ipv6 = || (!Path::new("/proc/net/if_inet6").exists()).then_some("IPv6");
+    if skipped(missing_for_links().or_else(no_ipv6)) {
+        return;
+    }
     let (near, far) = (Ipv6Addr::new(0xFD61, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xFD61, 0, 0, 0, 0, 0, 0, 2));
-    let made = || -> Result<_, Error> {
-        let namespaces = [Namespace::new()?, Namespace::new()?];
-        let end = |index: usize, address| {
-            let device = || Ok(Tun::create("astr0").and_then(|tun| tun.set_address_v6(address, 64).map(|()| tun)));
-            let namespace: &Namespace = &namespaces[index];
-            namespace.run(device).expect("a namespace can be entered")
-        };
-        let ends = [end(0, near)?, end(1, far)?];
-        Ok((namespaces, ends))
+    let end = |address| -> Result<_, Error> {
+        let namespace = Namespace::new()?;
+        let device = || Ok(Tun::create("astr0").and_then(|tun| tun.set_address_v6(address, 64).map(|()| tun)));
+        let tun = namespace.run(device).expect("a namespace can be entered")?;
+        Ok((namespace, tun))
     };
-    let ([left, right], [near_end, far_end]) = match made() {
-        Err(error @ (Error::Permission { .. } | Error::NoTun | Error::System { .. })) => {
-            eprintln!("skipped: {error}");
-            return;
-        }
-        made => made.expect("the ends are made"),
-    };
+    let [(left, near_end), (right, far_end)] = [near, far].map(|address| end(address).expect("an end is made"));
     let links = vec![link(&rate(100), 2, r#""limit": {"bytes": 100000}"#)];
     let config = Config { links, routes: routes(1), routing: Routing::Single, ..Config::default() };
     let running = Running::start(config, near_end, far_end).expect("the emulation starts");

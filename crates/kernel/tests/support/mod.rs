@@ -1,6 +1,8 @@
 //! What tests of the controller share: whether they can run here, a controller of their own, and flows over a link.
 #![allow(dead_code, reason = "each test uses a part")]
 
+#[path = "../../../emu/tests/machine/mod.rs"]
+mod machine;
 pub(crate) mod transfer;
 
 use std::io::{self, Read as _, Write as _};
@@ -16,15 +18,12 @@ use astraea_emu::{Config, Emulator, Route, receiver_address, sender_address};
 use astraea_kernel::intf::Policy;
 use astraea_kernel::{Attachment, Decider, Place, layout, system};
 
-/// Why the tests of this file cannot run here, after it was printed.
+/// Whether the tests of this file cannot run here; what is missing is printed.
 pub(crate) fn cannot_run() -> bool {
-    match system::check() {
-        Ok(()) => false,
-        Err(reason) => {
-            eprintln!("skipped: {reason}");
-            true
-        }
-    }
+    let cannot = machine::skipped(machine::missing_for_controllers());
+    let checked = system::check();
+    assert_eq!(checked.is_err(), cannot, "{checked:?}");
+    cannot
 }
 
 /// A shipped policy as the program takes it.
