@@ -40,6 +40,16 @@ pub(crate) fn transfer(
     length: u64,
     disturb: impl FnOnce(),
 ) {
+    assert_eq!(transfer_while(connect, listener, move |place| length - place, disturb), length);
+}
+
+/// The same for as many bytes more as `left` says, by how many were sent, until that is none; how many there were.
+pub(crate) fn transfer_while(
+    connect: impl FnOnce() -> TcpStream,
+    listener: TcpListener,
+    mut left: impl FnMut(u64) -> u64 + Send + 'static,
+    disturb: impl FnOnce(),
+) -> u64 {
     let receiver = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let (mut place, mut buffer) = (0, vec![0; 1 << 16]);
@@ -55,15 +65,17 @@ pub(crate) fn transfer(
     let mut stream = connect();
     let sender = std::thread::spawn(move || {
         let mut place = 0;
-        while place < length {
-            let data = pattern(place, (length - place).min(1 << 16) as usize);
+        while let length @ 1.. = left(place) {
+            let data = pattern(place, length.min(1 << 16) as usize);
             stream.write_all(&data).expect("the connection was not reset");
             place += data.len() as u64;
         }
+        place
     });
     disturb();
-    sender.join().unwrap();
-    assert_eq!(receiver.join().unwrap(), length);
+    let sent = sender.join().unwrap();
+    assert_eq!(receiver.join().unwrap(), sent);
+    sent
 }
 
 /// A connection over the only route of a link that carries a pattern.
