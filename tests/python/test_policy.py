@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from limits import room_for
 from networks import layers, policy, reference
 from safetensors import safe_open
 
@@ -59,6 +60,14 @@ def test_a_file_is_safetensors(tmp_path: Path) -> None:
         np.testing.assert_array_equal(file.get_tensor("layer.2.bias"), made.weights()[2][1])
     assert Policy.load(path).to_bytes() == path.read_bytes() == made.to_bytes()
     assert Policy.from_bytes(path.read_bytes()).metadata == made.metadata
+
+
+def test_a_file_that_finds_no_room_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.safetensors"
+    path.write_bytes(b"old")
+    with room_for(1000), pytest.raises(ValueError, match=r"mine\.safetensors: cannot be written: File too large"):
+        policy().save(path)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("mine.safetensors", b"old")]
 
 
 def one_line(error: pytest.ExceptionInfo[ValueError], *parts: str) -> None:

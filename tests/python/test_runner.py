@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from limits import room_for
 
 from astraea import models
 from astraea.errors import UserError
@@ -192,6 +193,22 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UserError, match="out: results cannot be written: disk full"):
         results.write(tmp_path / "out", {}, outcome)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_finds_no_room_leaves_the_earlier_results(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    before = write(plan(out, cc=("cubic",), trials=1), out, 1)
+    assert len(before) == 4
+    (out / "report.html").write_bytes(b"page")
+    other = plan(out, cc=("newreno",), trials=1)
+    outcome = runner.run(other, jobs=1)
+    with room_for(3000), pytest.raises(UserError, match="out: results cannot be written: "):
+        results.write(out, results.build(other, outcome, ["astraea", "run"]), outcome)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before | {"report.html": b"page"}
+    fresh = tmp_path / "fresh"
+    with room_for(3000), pytest.raises(UserError, match="fresh: results cannot be written: "):
+        results.write(fresh, results.build(other, outcome, ["astraea", "run"]), outcome)
+    assert not fresh.exists()
 
 
 def test_report_of_an_earlier_run_does_not_stay(tmp_path: Path) -> None:
