@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,11 @@ from learn_toy import ToyBatch, ToyRollouts  # noqa: E402
 
 from astraea.cli.output import err  # noqa: E402
 from astraea.errors import UserError  # noqa: E402
-from astraea.learn import checkpoint  # noqa: E402
+from astraea.learn import checkpoint, loop  # noqa: E402
 from astraea.learn.config import Config  # noqa: E402
 from astraea.learn.divergence import Divergence  # noqa: E402
 from astraea.learn.loop import Parts, Training  # noqa: E402
+from astraea.learn.td3 import Progress  # noqa: E402
 from astraea.learn.view import View  # noqa: E402
 
 
@@ -121,13 +124,78 @@ def test_a_training_outlives_who_watched_it(monkeypatch: pytest.MonkeyPatch) -> 
     assert not view.shown
 
 
-def test_a_time_limit_only_decides_where_it_stops(tmp_path: Path) -> None:
-    part = training(tmp_path / "part", config(run={"updates": 100_000}), delay=0.1)
-    part.run(minutes=0.02)
-    whole = training(tmp_path / "whole", config(run={"updates": 100_000}))
-    whole.run(stop=lambda: whole.iteration >= part.iteration)
-    assert 0 < part.learner.updates < 100_000
+def test_a_training_that_breaks_goes_on_from_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = config(run={"checkpoint_seconds": 0.0})
+    whole = training(tmp_path / "whole", settings)
+    whole.run()
+    broken = training(tmp_path / "parts", settings)
+    update = broken._update
+
+    def breaking(gathered: Any) -> None:
+        if broken.iteration == 5:
+            raise RuntimeError("broken")
+        update(gathered)
+
+    monkeypatch.setattr(broken, "_update", breaking)
+    with pytest.raises(RuntimeError, match="broken"):
+        broken.run()
+    part = training(tmp_path / "parts", settings)
+    part.resume()
+    assert part.iteration == 5
+    assert 0 < part.learner.updates < whole.learner.updates
+    part.run()
     assert_same(whole, part)
+
+
+def test_checkpoints_are_as_far_apart_as_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which each iteration takes 10 s; the first and the last one are not for the time."""
+    run = training(tmp_path, config(run={"checkpoint_seconds": 25.0}))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 10.0 * run.iteration))
+    saved: list[int] = []
+    monkeypatch.setattr(checkpoint, "save", lambda _, state: saved.append(state["iteration"]))
+    run.run(stop=lambda: run.iteration >= 8)
+    assert saved == [0, 3, 6, 8]
+
+
+def test_a_time_limit_only_decides_where_it_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which each iteration takes a minute."""
+    part = training(tmp_path / "part", config(run={"updates": 1000}), delay=0.02)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 1e6 + 60.0 * part.iteration))
+        part.run(minutes=6.5)
+    assert part.iteration == 7
+    assert 0 < part.learner.updates < 1000
+    whole = training(tmp_path / "whole", config(run={"updates": 1000}))
+    whole.run(stop=lambda: whole.iteration >= part.iteration)
+    assert_same(whole, part)
+
+
+def test_rewards_are_remembered_scaled(tmp_path: Path) -> None:
+    """While nothing is learnt yet the roll-outs are the same, and everything else in them is."""
+    found = {}
+    for scale in (1.0, 5.0):
+        run = training(tmp_path / str(scale), config(td3={"reward_scale": scale}))
+        run.run(stop=lambda run=run: run.iteration >= 2)
+        assert run.learner.updates == 0
+        found[scale] = run
+    plain, scaled = (found[scale].replay.state()["rows"] for scale in (1.0, 5.0))
+    column = found[1.0].layout.reward
+    assert plain[:, column].std() > 0.1
+    np.testing.assert_array_equal(scaled[:, column], 5 * plain[:, column])
+    np.testing.assert_array_equal(np.delete(scaled, column, axis=1), np.delete(plain, column, axis=1))
+    assert found[5.0].learner.centre == pytest.approx(5 * found[1.0].learner.centre)
+
+
+def test_updates_by_simulated_seconds(tmp_path: Path) -> None:
+    """20 episodes of 20 decisions, .03 s each, are 12 s an iteration: 27.6 updates, whole ones only."""
+    entries: list[dict[str, Any]] = []
+    run = training(tmp_path, config(td3={"updates_per_second": 2.3, "warm_up": 0}), entries=entries)
+    run.run(stop=lambda: run.iteration >= 4)
+    updates = {entry["iteration"]: entry["updates"] for entry in entries}
+    assert updates == {0: 0, 1: 27, 2: 55, 3: 82, 4: 110}
+    assert run.learner.updates == 110
 
 
 def test_learns_and_records(tmp_path: Path) -> None:
@@ -276,6 +344,21 @@ def test_divergence_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert run.best is not None
 
 
+def test_an_actor_that_is_no_numbers_any_more_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its actions have reached the critics."""
+    run = training(tmp_path)
+
+    def progress() -> Progress:
+        with torch.no_grad():
+            run.learner.actor.raw[0] = float("nan")
+        return Progress(critic_loss=0.1, value=0.0, largest=0.1, actor_value=0.0, saturated=0.0)
+
+    monkeypatch.setattr(run.learner, "progress", progress)
+    with pytest.raises(Divergence, match="the actor's weights are no longer numbers"):
+        run.run()
+    assert run.iteration == 1
+
+
 def test_collapsed_validation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = training(tmp_path, config(run={"updates": 50_000}))
     healthy = ToyRollouts.score
@@ -360,6 +443,27 @@ def test_killed_while_saving(tmp_path: Path, point: str, count: int) -> None:
     checkpoint.save(tmp_path, {"count": 3})
     assert checkpoint.load(tmp_path)["count"] == 3
     assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.pt"]
+
+
+def test_a_checkpoint_is_on_the_disk_before_its_name_is_and_then_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def syncing(descriptor: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    def replacing(old: Path, new: Path) -> None:
+        done.append("replaced")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", replacing)
+    checkpoint.save(tmp_path, {"count": 1})
+    directory = tmp_path / "checkpoint"
+    assert done == [str(directory / ".state.pt.new"), "replaced", str(directory)]
 
 
 ENDED = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,18 @@ def test_critic_gradient_is_that_of_finite_differences() -> None:
         numeric[index] = (loss(start + step) - loss(start - step)).item() / 2e-6
     torch.testing.assert_close(gradient, numeric, rtol=1e-5, atol=1e-7)
     assert gradient.abs().max() > 0.1
+
+
+def test_the_critics_loss_is_the_sum_of_both_errors() -> None:
+    td3 = learner()
+    batch, target = rows(32), torch.randn(32, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        loss, values = td3.critic_loss(batch, target)
+        expected = td3.critics(batch[:, : LAYOUT.g + LAYOUT.s + 1])
+    torch.testing.assert_close(values, expected)
+    errors = [float(np.mean((expected[which].numpy() - target.numpy()) ** 2)) for which in (0, 1)]
+    assert errors[0] != pytest.approx(errors[1], rel=1e-3)
+    assert loss.item() == pytest.approx(sum(errors), rel=1e-5)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
@@ -110,12 +123,19 @@ def test_centred_rewards_only_shift_the_values() -> None:
     assert unchanged.centre is None
 
 
+def parts_of(td3: Td3) -> list[int]:
+    """Numbers of parameters of each layer's weights and biases, of both critics together."""
+    return [2 * size for fan_in, out in pairwise(td3.critics.sizes) for size in (fan_in * out, out)]
+
+
 def test_update_by_hand() -> None:
     """Two updates: the critics move in both, the actor, the targets and the average in the second one."""
     td3 = learner(tau=0.25, average=0.5)
     before = copy.deepcopy(td3)
     td3.update(rows(32))
-    assert not torch.equal(td3.critics.raw, before.critics.raw)
+    # Each layer's weights, and its biases, are those of the one critic and then those of the other.
+    moved = [part.view(2, -1).ne(0).any(1) for part in (td3.critics.raw - before.critics.raw).split(parts_of(td3))]
+    assert torch.stack(moved).all(), moved
     for name in ("target_actor", "target_critics"):
         assert torch.equal(getattr(td3, name), getattr(before, name))
     assert torch.equal(td3.actor.raw, before.actor.raw)
