@@ -49,6 +49,28 @@ def test_one_wrong_sign_is_found(layer: int, unit: int, source: int, place: str)
     assert found["signs"]["place"] == proof.place
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(("layer", "source"), [(0, 23), (0, 0), (1, 6), (2, 7)])
+def test_weights_that_are_not_finite_prove_nothing(layer: int, source: int, value: str) -> None:
+    layers = monotone_layers()
+    layers[layer][0][0, source] = float(value)
+    policy = guided(layers)
+    proof = signs.prove(policy)
+    assert not proof.holds
+    assert proof.place == f"layer {layer + 1} has a weight that is not finite"
+    with np.errstate(all="ignore"):
+        found = certificate(policy)
+    assert (found["kind"], found["signs"]["holds"]) == ("grid", False)
+
+
+def test_units_that_are_not_known_to_be_non_decreasing_prove_nothing() -> None:
+    policy = model.of(ByHand(monotone_layers(), activation="swish"), "by-hand")
+    proof = signs.prove(policy)
+    assert proof == signs.Proof(holds=False, place='activation "swish" is not known to be non-decreasing')
+    found = certificate(policy)
+    assert (found["kind"], found["signs"]["holds"]) == ("grid", False)
+
+
 def test_loss_and_spread_are_free() -> None:
     assert signs.prove(flipped(0, 3, 23)).holds
     assert signs.prove(flipped(0, 3, 4)).holds
