@@ -8,14 +8,15 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from processes import inside, killed, networks
 
 from astraea import host, models
 from astraea.errors import UserError
@@ -198,8 +199,10 @@ def test_no_round_trip_of_the_policys_is_shorter_than_the_path(astraea: Run) -> 
 def test_two_runs_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SHORT)
     command = [COMMAND, "run", "short.toml", "--backend", "kernel", "-q", "--no-report", "-o"]
-    running = [subprocess.Popen([*command, name], cwd=tmp_path) for name in ("one", "two")]
-    assert [child.wait(60) for child in running] == [0, 0]
+    with ExitStack() as all_of_them:
+        started = [subprocess.Popen([*command, name], cwd=tmp_path) for name in ("one", "two")]
+        running = [all_of_them.enter_context(killed(child)) for child in started]
+        assert [child.wait(60) for child in running] == [0, 0]
     for name in ("one", "two"):
         (trial,) = _results(str(tmp_path / name))["trials"]
         assert trial["metrics"]["utilization"] > 0.5
@@ -224,49 +227,49 @@ def _wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@real
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_whatever_ends_a_run_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
-    (tmp_path / "short.toml").write_text(SHORT.replace("1.5s", "60s"))
+@contextmanager
+def _under_way(directory: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A run of a minute and its trial, which are to be ended: nobody has the trial's network namespaces after that."""
+    (directory / "short.toml").write_text(SHORT.replace("1.5s", "60s"))
     # Whatever runs the tests may have told its children to ignore an interrupt.
     command = ["env", "--default-signal=INT", COMMAND, "run", "short.toml", "--backend", "kernel", "-q"]
-    before = sorted(Path("/sys/class/net").iterdir())
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as running:
+    started = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    with ExitStack() as held, killed(started) as running:
 
-        def trial() -> list[int]:
+        def trials() -> list[int]:
             named = [(child, Path(f"/proc/{child}/cmdline")) for child in _children(running.pid)]
             return [child for child, path in named if path.exists() and b"--seed" in path.read_bytes()]
 
-        _wait_for(lambda: bool(trial()))
-        (child,) = trial()
+        _wait_for(lambda: bool(trials()))
+        (trial,) = trials()
+        _wait_for(lambda: len(networks(trial)) == 2)
+        found = networks(trial)
+        # Held open, since a namespace of another test would be given the number of one that has gone.
+        for path in found.values():
+            held.enter_context(path.open("rb"))
         time.sleep(0.3)
-        assert not _gone(child)
+        assert not _gone(trial)
+        yield running, trial
+        _wait_for(lambda: not any(inside(network) for network in found))
+    assert not (directory / "out/short").exists()
+
+
+@real
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_whatever_ends_a_run_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    with _under_way(tmp_path) as (running, trial):
         running.send_signal(how)
-        _wait_for(lambda: _gone(child))
+        _wait_for(lambda: _gone(trial))
         status = running.wait(30)
     assert status == (130 if how == signal.SIGINT else -signal.SIGKILL)
-    assert sorted(Path("/sys/class/net").iterdir()) == before
-    assert not (tmp_path / "out/short").exists()
 
 
 @real
 def test_a_trial_that_is_killed_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "short.toml").write_text(SHORT.replace("1.5s", "60s"))
-    command = [COMMAND, "run", "short.toml", "--backend", "kernel", "-q"]
-    before = sorted(Path("/sys/class/net").iterdir())
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
-
-        def trial() -> list[int]:
-            named = [(child, Path(f"/proc/{child}/cmdline")) for child in _children(running.pid)]
-            return [child for child, path in named if path.exists() and b"--seed" in path.read_bytes()]
-
-        _wait_for(lambda: bool(trial()))
-        time.sleep(0.3)
-        os.kill(trial()[0], signal.SIGKILL)
+    with _under_way(tmp_path) as (running, trial):
+        os.kill(trial, signal.SIGKILL)
         _, err = running.communicate(timeout=30)
     assert (running.returncode, err) == (2, "astraea: kernel: astraead trial failed: ended with status -9\n")
-    assert sorted(Path("/sys/class/net").iterdir()) == before
-    assert not (tmp_path / "out/short").exists()
 
 
 @real

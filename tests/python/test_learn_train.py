@@ -22,6 +22,7 @@ from astraea.cli import main
 torch = pytest.importorskip("torch", reason="the extra train is not installed")
 
 from learn_toy import n_step  # noqa: E402
+from processes import killed  # noqa: E402
 
 from astraea.learn.forms import FORMS  # noqa: E402
 from astraea.learn.nets import Actor  # noqa: E402
@@ -109,7 +110,8 @@ def test_same_seed_same_policy_and_resumed_too(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     path, out = small(tmp_path, SMALL.replace("updates = 200", "updates = 1_000_000")), tmp_path / "run"
-    with subprocess.Popen([*ASTRAEA, "train", path, "--out", out], stderr=subprocess.PIPE, text=True) as run:
+    command = [*ASTRAEA, "train", path, "--out", out]
+    with killed(subprocess.Popen(command, stderr=subprocess.PIPE, text=True)) as run:
         for _ in range(600):
             time.sleep(0.1)
             if (out / "log.jsonl").is_file() and (out / "log.jsonl").read_text().count("\n") > 5:
@@ -134,17 +136,14 @@ def test_an_end_does_not_wait_for_roll_outs(tmp_path: Path, signum: signal.Signa
     path, out = small(tmp_path, text), tmp_path / "run"
     usual = f"import signal; signal.signal({int(signal.SIGINT)}, signal.default_int_handler); "
     command = [sys.executable, "-c", usual + ASTRAEA[-1], "train", path, "--out", out]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            while not (out / "tensorboard").is_dir():
-                assert run.poll() is None
-                time.sleep(0.1)
-            for _ in range(2 if signum == signal.SIGINT else 1):  # a second Ctrl-C ends it at once
-                run.send_signal(signum)
-                time.sleep(1)
-            _, errors = run.communicate(timeout=60)
-        finally:
-            run.kill()
+    with killed(subprocess.Popen(command, stderr=subprocess.PIPE, text=True)) as run:
+        while not (out / "tensorboard").is_dir():
+            assert run.poll() is None
+            time.sleep(0.1)
+        for _ in range(2 if signum == signal.SIGINT else 1):  # a second Ctrl-C ends it at once
+            run.send_signal(signum)
+            time.sleep(1)
+        _, errors = run.communicate(timeout=60)
     assert (run.returncode, errors) == (128 + signum, "")
 
 
@@ -293,6 +292,14 @@ def test_native_transitions_by_the_definition() -> None:
         found = batch.transitions(0.9, n)
         for name, values in expected.items():
             np.testing.assert_allclose(found[name], np.array(values), rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_a_policy_is_kept_with_the_period_it_was_trained_for(tmp_path: Path) -> None:
+    text = SMALL.replace("[environment]", "[environment]\nperiod = 0.02").replace("updates = 200", "updates = 1")
+    out = tmp_path / "run"
+    assert main(["train", str(small(tmp_path, text)), "--out", str(out), "--quiet", "--minutes", "0"]) == 0
+    policy = _native.Policy.load(out / "policy.safetensors")
+    assert (policy.period, policy.metadata["period_ms"]) == (0.02, "20")
 
 
 @pytest.mark.timeout(600)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import inside
 
 from astraea import host
 from astraea.errors import UserError
@@ -106,20 +107,9 @@ def _device(base: str) -> Path:
 
 def _wait_for_nothing(device: Path, network: str) -> None:
     """Waits until the device has gone, and every process in the network namespace."""
-
-    def inside() -> list[str]:
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if str((process / "ns/net").readlink()) == network:
-                    found.append(process.name)
-            except OSError:
-                continue
-        return found
-
     deadline = time.monotonic() + PATIENCE
-    while device.exists() or inside():
-        assert time.monotonic() < deadline, f"{device}: {device.exists()}, processes {inside()}"
+    while device.exists() or inside(network):
+        assert time.monotonic() < deadline, f"{device}: {device.exists()}, processes {inside(network)}"
         time.sleep(0.05)
 
 

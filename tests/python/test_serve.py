@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import killed
 
 import astraea
 from astraea.cli.host import program
@@ -294,18 +295,15 @@ def test_c_rule_is_the_python_rule(directory: Path, example: Path) -> None:
     """The service ends after the client's first period, so that the rule decides the others."""
     path = directory / "serve.sock"
     with running("--listen", f"unix:{path}", wait=str(path)) as server:
-        asking = subprocess.Popen([example, f"unix:{path}", "100000", "100"], stdout=subprocess.PIPE, text=True)
-        terms = client(f"unix:{path}").terms
-        assert asking.stdout is not None
-        assert asking.stdout.readline().endswith("service\n")
-        server.kill()
-    try:
-        by_rule = next(found for line in asking.stdout if (found := lines(line)[0])[2] == "rule")
-        after = lines(asking.stdout.readline())[0]
-    finally:
-        asking.kill()
-        asking.wait()
-        asking.stdout.close()
+        command = [example, f"unix:{path}", "100000", "100"]
+        with killed(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as asking:
+            terms = client(f"unix:{path}").terms
+            assert asking.stdout is not None
+            assert asking.stdout.readline().endswith("service\n")
+            server.kill()
+            server.wait()
+            by_rule = next(found for line in asking.stdout if (found := lines(line)[0])[2] == "rule")
+            after = lines(asking.stdout.readline())[0]
     assert terms is not None
     window = by_rule[1]
     queue = max((window - 30e6 / 8 * 0.04) / (30e6 / 8), 0.0)
