@@ -131,6 +131,8 @@ fn rules(r: &Rules) -> intf::Rules {
         pressed_shrunk: neighbour.pressed_shrunk,
         stayed: q24(neighbour.stayed),
         drains: u64::from(neighbour.drains),
+        strikes: u64::from(neighbour.strikes),
+        former: (neighbour.former * f64::from(1 << 20)) as u64,
         regained: q24(neighbour.regained),
         test: neighbour.test,
         first_test: neighbour.first_test,

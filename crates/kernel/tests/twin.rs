@@ -49,6 +49,8 @@ struct Log {
     marks: u64,
     /// Periods that made the base round-trip time longer.
     longer: u64,
+    /// Periods in which drains by the time of day made a flow compete.
+    struck: u64,
     /// Periods that followed a competition with a neighbour that was there, and has gone.
     left: u64,
 }
@@ -202,6 +204,7 @@ impl Controller for Twin {
         let known = std::mem::replace(&mut self.base, self.float.base_rtt());
         let fell = known.saturating_sub(self.base) > MILLISECOND / 2;
         let asked = self.float.end_period(now);
+        let struck = !competed && self.float.is_competing() && self.fixed.guide.suspicion.strikes_in_vain > 1;
         let longer = self.float.base_rtt().saturating_sub(self.base) > MILLISECOND / 2;
         let lowered = fell && !asked && self.float_window() < 0.9 * before;
         // A delay that is the path's own ends a competition too, and makes the base longer.
@@ -228,6 +231,7 @@ impl Controller for Twin {
         log.held += u64::from(held);
         log.slowed += u64::from(slowed);
         log.longer += u64::from(longer);
+        log.struck += u64::from(struck);
         log.left += u64::from(left);
         log.differences.push(difference);
         if self.silent == 0 {
@@ -298,7 +302,7 @@ const ALONE: Case = Case {
 
 const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 23] = [
     Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
     Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
     Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
@@ -339,6 +343,8 @@ const CASES: [Case; 22] = [
     Case { flows: &[(0.0, 15.0), (1.0, 15.0)], source: Some(PAUSES), ..ALONE },
     // A queue on the way back that is none of theirs.
     Case { flows: &[(0.0, 15.0), (9.0, 20.0)], upload: Some(5e6), ..ALONE },
+    // One beside which the law comes to rest.
+    Case { rate: 1e8, buffer: 375_000, flows: &[(0.1, 15.0)], ..BESIDE_CUBIC },
     // A neighbour that is found, and leaves.
     Case { leaves: 11.0, buffer: 150_000, neighbour: Some("bbr"), ..BESIDE_CUBIC },
     // A path that becomes longer, and pauses after that.
@@ -432,6 +438,7 @@ fn integers_decide_as_floating_point_does() {
             all.timeouts += log.timeouts;
             all.marks += log.marks;
             all.longer += log.longer;
+            all.struck += log.struck;
             all.left += log.left;
             let name = format!("{} at {:.0e} bit/s, flow {flow}", case.policy, case.rate);
             eprintln!(
@@ -458,6 +465,7 @@ fn integers_decide_as_floating_point_does() {
     assert!(all.timeouts > 2, "no flow has timed out");
     assert!(all.marks > 10, "no packet was marked");
     assert!(all.longer > 2, "no path has become longer");
+    assert!(all.struck > 0, "no flow has come to rest beside a neighbour whose queue stayed when it struck");
     assert!(all.left > 100, "no neighbour that was found has gone");
 }
 

@@ -124,6 +124,7 @@ struct suspicion {
 	__u64 last_window;
 	__u64 reference;
 	__u64 in_vain;		/* drains that left the queue as it was, since one has emptied it */
+	__u64 strikes_in_vain;	/* drains by the time of day that did, one after the other */
 	__u64 level;
 	__u64 past_ended;	/* 0: there was no competition */
 	__u64 past_peak;

@@ -149,7 +149,8 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 		g->mode = MODE_FOLLOW;
 		g->last_drain = g->undisturbed_drain;
 		g->average = g->undisturbed_average;
-		return guide_drained_in_vain(g, now, hold);
+		window = suspicion_failed_strike(&g->suspicion, r, now, drain_left_all(d, r, g->base));
+		return window ? guide_compete(g, now, window, hold) : guide_drained_in_vain(g, now, hold);
 	}
 	g->average = 0;
 	if (g->mode == MODE_TEST) {
@@ -170,6 +171,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	if (drain_emptied(d, g->base)) {
 		g->failures = 0;
 		g->suspicion.in_vain = 0;
+		g->suspicion.strikes_in_vain = 0;
 		return VERDICT_FOLLOW;
 	}
 	window = drain_left_all(d, r, g->base) ? suspicion_failed_drain(&g->suspicion, r, now) : 0;

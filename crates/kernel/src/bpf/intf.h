@@ -141,6 +141,8 @@ struct rules {
 	__u64 pressed_shrunk;
 	__s64 stayed;
 	__u64 drains;
+	__u64 strikes;
+	__u64 former;		/* packets, Q20 */
 	__s64 regained;
 	__u64 test;
 	__u64 first_test;

@@ -316,7 +316,11 @@ impl Guide {
             // Others have another clock, or are of another kind: it leaves nothing behind, lest this flow rests when they
             // drain for a reason.
             (self.last_drain, self.average) = self.undisturbed;
-            return self.drained_in_vain(now, &drain);
+            let stayed = drain.left_all(&self.rules, self.base);
+            return match self.suspicion.failed_strike(&self.rules, now, stayed) {
+                Some(window) => self.compete(Compete::new(now, window, self.mss)),
+                None => self.drained_in_vain(now, &drain),
+            };
         }
         self.average = 0.0;
         if let Some(mut compete) = interrupted {

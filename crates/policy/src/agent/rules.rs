@@ -204,6 +204,13 @@ pub struct NeighbourRules {
     pub stayed: f64,
     /// Number of such drains, with none in between that emptied the queue, that makes a neighbour of it.
     pub drains: u32,
+    /// Number of drains by the time of day, one after the other, that makes a neighbour of it if all have left that share:
+    /// flows of the same kind drain then as well. For flows that had a window of `former` packets at least when the queue
+    /// was last nearly empty, and have less than it by the factor `shrunk`.
+    pub strikes: u32,
+    /// See [`strikes`](Self::strikes). Among many flows of the same kind, with round trips that differ by factors, drains do
+    /// not coincide, and windows are small.
+    pub former: f64,
     /// Share of the window before all that which a competition begins with.
     pub regained: f64,
     /// Time in ns between tests whether the neighbour is still there; at least twelve round trips.
@@ -379,6 +386,8 @@ impl Default for Rules {
                 pressed_shrunk: 290 * MILLISECOND,
                 stayed: 0.8,
                 drains: 2,
+                strikes: 2,
+                former: 20.0,
                 regained: 0.6,
                 test: 5 * SECOND,
                 first_test: 700 * MILLISECOND,

@@ -5,7 +5,7 @@
 use astraea_cc::{MILLISECOND, Nanos, SECOND};
 
 use super::law;
-use super::rules::Rules;
+use super::rules::{NeighbourRules, Rules};
 use crate::backlog::Signals;
 
 /// A competition that has ended.
@@ -31,6 +31,8 @@ pub(super) struct Suspicion {
     reference: f64,
     /// Drains that left the queue nearly as it was, since one has emptied it.
     in_vain: u32,
+    /// Drains by the time of day that did, one after the other.
+    strikes_in_vain: u32,
     /// Average queueing delay in s over seconds.
     level: f64,
     past: Option<Past>,
@@ -52,6 +54,7 @@ impl Suspicion {
             last_window: 0.0,
             reference: 0.0,
             in_vain: 0,
+            strikes_in_vain: 0,
             level: 0.0,
             past: None,
             immune_until: 0,
@@ -127,7 +130,7 @@ impl Suspicion {
 
     /// A drain has emptied the queue.
     pub(super) fn emptied(&mut self) {
-        self.in_vain = 0;
+        (self.in_vain, self.strikes_in_vain) = (0, 0);
     }
 
     /// A drain has left the queue nearly as it was. The window in packets to compete with, if that is reason enough.
@@ -135,6 +138,17 @@ impl Suspicion {
         self.in_vain += 1;
         let reason = self.in_vain >= rules.neighbour.drains && self.has_shrunk(rules) && now >= self.immune_until;
         reason.then_some(rules.neighbour.regained * self.reference)
+    }
+
+    /// A drain by the time of day has not emptied the queue, and may have left it nearly as it was, though all of this kind
+    /// drain then. The window in packets to compete with, if that is reason enough. Not by what was yielded: the law rests at
+    /// some rate beside any queue, and who has come down to it yields no more.
+    pub(super) fn failed_strike(&mut self, rules: &Rules, now: Nanos, stayed: bool) -> Option<f64> {
+        let NeighbourRules { strikes, former, regained, .. } = rules.neighbour;
+        self.strikes_in_vain = if stayed { self.strikes_in_vain + 1 } else { 0 };
+        let fallen = libm::log(self.reference / self.last_window) > rules.neighbour.shrunk_logarithm();
+        let reason = self.strikes_in_vain >= strikes && self.reference >= former && fallen && now >= self.immune_until;
+        reason.then_some(regained * self.reference)
     }
 
     /// Whether much of the window was given up to a queue that stayed.
@@ -150,6 +164,7 @@ impl Suspicion {
     /// The flow begins again, with a window that nobody's queue has made so small.
     pub(super) fn restart(&mut self) {
         (self.pressed, self.yielded, self.last_window, self.reference) = (0, 0.0, 0.0, 0.0);
+        self.strikes_in_vain = 0;
     }
 
     /// A competition has ended with this peak of the queueing delay (s) and window (packets).
@@ -362,6 +377,30 @@ mod tests {
         assert_eq!(flow.pressure(1e4, SRTT), None);
         flow.periods(22, 40.0);
         assert_eq!(flow.pressure(1e4, SRTT), Some(20.0), "nor is the window of before the aim");
+    }
+
+    #[test]
+    fn strikes_in_vain_are_a_sign_where_much_of_a_window_is_gone() {
+        let strike = |reference: f64, window: f64, stayed: [bool; 3]| {
+            let mut flow = Flow::new();
+            flow.window = reference;
+            flow.periods(1, 0.0);
+            flow.window = window;
+            flow.periods(1, 9.0); // as wanted: nothing is yielded
+            stayed.map(|stayed| flow.suspicion.failed_strike(&flow.rules, 0, stayed))
+        };
+        assert_eq!(strike(40.0, 13.0, [true, true, true]), [None, Some(24.0), Some(24.0)]);
+        assert_eq!(strike(40.0, 13.0, [true, false, true]), [None; 3], "not in a row");
+        assert_eq!(strike(40.0, 14.0, [true; 3]), [None; 3], "not by a factor of three");
+        assert_eq!(strike(19.0, 5.0, [true; 3]), [None; 3], "one among many");
+        let mut flow = Flow::new();
+        flow.suspicion.competed(ms(1e3), false, 0.030, 100.0);
+        flow.window = 20.0;
+        flow.periods(1, 9.0);
+        let found = [2e3, 3e3, 12e3].map(|now| flow.suspicion.failed_strike(&flow.rules, ms(now), true));
+        assert_eq!(found, [None, None, Some(60.0)], "immune at first");
+        flow.suspicion.emptied();
+        assert_eq!(flow.suspicion.failed_strike(&flow.rules, ms(12e3), true), None);
     }
 
     #[test]
