@@ -1,12 +1,15 @@
 //! The parts of a file that holds a policy, whatever it is: texts and tensors, taken strictly.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::marker::PhantomData;
 use std::path::Path;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::{FORMAT, MAX_BYTES, PolicyError, error, write};
 use crate::Layer;
@@ -30,7 +33,10 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Those of a file that has all of these `keys` in its metadata, in this version of the layout.
     pub(crate) fn read(bytes: &'a [u8], keys: &[&'static str]) -> Result<Self, PolicyError> {
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| unreadable(&error, bytes))?;
+        let (length, header) = SafeTensors::read_metadata(bytes).map_err(|error| unreadable(&error, bytes))?;
+        // Tensors, and the metadata, are objects of the one that the header is.
+        serde_json::from_slice::<Distinct<Distinct<IgnoredAny>>>(&bytes[8..][..length])
+            .map_err(|error| PolicyError::Damaged(error.to_string()))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|error| unreadable(&error, bytes))?;
         let texts: BTreeMap<_, _> = header.metadata().clone().unwrap_or_default().into_iter().collect();
         if let Some(missing) = keys.iter().find(|key| !texts.contains_key(**key)) {
@@ -149,6 +155,34 @@ fn sizes(text: &str) -> Option<Vec<usize>> {
     let sizes: Vec<usize> = text.split('-').map(|size| size.parse().ok()).collect::<Option<_>>()?;
     let fits = sizes.iter().all(|size| (1..=MAX_WIDTH).contains(size));
     (fits && (2..=MAX_LAYERS + 1).contains(&sizes.len())).then_some(sizes)
+}
+
+/// A JSON object whose names are all different. Other readers take what a name is given last, or first: two could run two
+/// policies from one file.
+struct Distinct<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Distinct<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self(PhantomData))
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for Distinct<V> {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut names = BTreeSet::new();
+        while let Some((name, _)) = map.next_entry::<String, V>()? {
+            if let Some(twice) = names.replace(name) {
+                return Err(A::Error::custom(format!("its header has {:?} twice,", short(&twice))));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// The tensors of a file that nothing has taken yet.

@@ -127,6 +127,22 @@ fn each_mistake_in_the_metadata_has_one_clear_line() {
 }
 
 #[test]
+fn no_name_is_there_twice() {
+    for (from, to, name) in [
+        ("\"alpha\":", "\"alpha\":\"0.5\",\"alpha\":", "alpha"),
+        ("\"name\":", "\"n\\u0061me\":\"another\",\"name\":", "name"),
+        (
+            "\"layer.0.bias\":",
+            "\"layer.0.bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"layer.0.bias\":",
+            "layer.0.bias",
+        ),
+    ] {
+        let said = error(&changed(from, to));
+        assert!(said.starts_with(&format!("damaged: its header has {name:?} twice, at line 1 ")), "{said}");
+    }
+}
+
+#[test]
 fn each_mistake_in_the_tensors_has_one_clear_line() {
     let shape = |to: &str| error(&changed("\"shape\":\"25-4-1\"", &format!("\"shape\":\"{to}\"")));
     assert_eq!(shape("25-4-1-1"), "tensor layer.2.weight is missing");
