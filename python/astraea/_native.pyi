@@ -438,6 +438,9 @@ class Rollout:
     @property
     def local_size(self) -> int:
         """Length of a local state."""
+    @property
+    def largest_episode(self) -> tuple[float, float]:
+        """About how large an episode can be: its decisions, and the flows that are there at one of them, short ones aside."""
     def run(
         self,
         policy: Policy,

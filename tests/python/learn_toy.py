@@ -86,6 +86,7 @@ class ToyRollouts:
     """Like the native class; `delay` makes every other iteration slow."""
 
     global_size = 2
+    largest_episode = (float(STEPS), 1.0)
 
     def __init__(self, seed: int = 1, delay: float = 0.0) -> None:
         self.seed, self.delay = seed, delay

@@ -10,7 +10,7 @@ import pytest
 
 from astraea.errors import UserError
 from astraea.learn import config
-from astraea.learn.replay import Layout, check_memory
+from astraea.learn.replay import Layout, check_memory, check_rollouts
 
 SHIPPED = ("astraea", "astraea-paper", "astraea-pure")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -135,6 +135,17 @@ def test_memory_that_no_machine_has() -> None:
     check_memory(1000, Layout(12, 25))
     with pytest.raises(UserError, match=r"td3.replay: 1000000000 transitions take 308\.0 GB, more than 80 %"):
         check_memory(10**9, Layout(12, 25))
+
+
+def test_roll_outs_that_no_machine_has() -> None:
+    layout = Layout(12, 25)
+    check_rollouts(16, (5e4, 50.0), 10**6, layout, statistics=False)
+    with pytest.raises(UserError, match=r"rollouts.episodes: 1000000 of up to 50000 decisions and 50 flows take up to"):
+        check_rollouts(10**6, (5e4, 50.0), 10**6, layout, statistics=False)
+    # What fits without the statistics for a reward of one's own need not fit with them.
+    with pytest.raises(UserError, match=r"with a reward of your own.*; lower rollouts.episodes, environment.flows or"):
+        check_rollouts(16, (5e4, 1e6), 10**6, layout, statistics=True)
+    check_rollouts(16, (5e4, 1e6), 10**6, layout, statistics=False)
 
 
 def test_validation_changes_single_settings_of_a_table(tmp_path: Path) -> None:

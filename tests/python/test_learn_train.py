@@ -217,6 +217,7 @@ def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixtur
         (("bandwidth", "bandwith"), "small.toml: environment.bandwith: unknown field"),
         (("[validation]", "[validation]\nenvironment = {loss = 2}"), "small.toml: validation.environment.loss: is "),
         (("replay = 20_000", "replay = 1_000_000_000"), "td3.replay: 1000000000 transitions take"),
+        (("episodes = 4", "episodes = 1_000_000"), "rollouts.episodes: 1000000 of up to 375 decisions and 2 flows"),
         (("[policy]", 'reward = "none.py:f"\n[policy]'), "none.py: no such file"),
     ],
 )

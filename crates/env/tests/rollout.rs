@@ -196,6 +196,22 @@ fn episodes_that_do_not_fit_into_memory_are_refused() {
     assert_eq!(error(MultiFlowConfig { flows: Range::new(2.0, 200.0), ..long }), None);
 }
 
+#[test]
+fn the_largest_episode_is_that_of_most_flows_that_stay_longest() {
+    let largest = |config| Rollout::new(config, Form::Pure, 1, 0).unwrap().largest_episode();
+    let at_once = Range::new(0.0, 5.0);
+    let config = MultiFlowConfig { duration: 30.0, flows: Range::new(1.0, 50.0), period: 0.01, ..short() };
+    let config = MultiFlowConfig { arrival_gap: at_once, ..config };
+    let staying = |lifetime| MultiFlowConfig { lifetime, ..config.clone() };
+    assert_eq!(largest(staying(Some(Range::new(5.0, 20.0)))), (100_000.0, 50.0));
+    assert_eq!(largest(staying(Some(Range::new(5.0, 60.0)))), (150_000.0, 50.0));
+    let neighbours = Neighbours { probability: 0.1, ..Neighbours::default() };
+    assert_eq!(largest(MultiFlowConfig { neighbours, ..staying(None) }), (150_000.0, 53.0));
+    // Some are too late.
+    let arrival_gap = Range::new(2.0, 5.0);
+    assert_eq!(largest(MultiFlowConfig { arrival_gap, ..staying(None) }), (48_000.0, 16.0));
+}
+
 fn value(score: &Score, name: &str) -> f64 {
     score.0[SCORES.iter().position(|(known, _)| *known == name).unwrap()]
 }

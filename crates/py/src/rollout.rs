@@ -67,6 +67,11 @@ impl Rollout {
         self.0.form().inputs()
     }
 
+    #[getter]
+    fn largest_episode(&self) -> (f64, f64) {
+        self.0.largest_episode()
+    }
+
     #[pyo3(signature = (policy, iteration, episodes, noise, *, statistics=false, cancel=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn run(

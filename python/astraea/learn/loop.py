@@ -31,7 +31,7 @@ from astraea.learn.config import Config, RunSettings, to_toml
 from astraea.learn.divergence import Divergence, Watch
 from astraea.learn.forms import FORMS
 from astraea.learn.log import Entry, Log, flatten
-from astraea.learn.replay import Layout, Replay, check_memory
+from astraea.learn.replay import Layout, Replay, check_memory, check_rollouts
 from astraea.learn.reward import Reward
 from astraea.learn.rollouts import Rollouts, Weights
 from astraea.learn.td3 import Td3
@@ -84,6 +84,13 @@ class Training:
         speed.choose(config.run.threads, self.device)
         self.layout = Layout(parts.rollouts.global_size, FORMS[config.policy.form].inputs)
         check_memory(config.td3.replay, self.layout)
+        check_rollouts(
+            config.rollouts.episodes,
+            parts.rollouts.largest_episode,
+            config.td3.replay,
+            self.layout,
+            statistics=config.reward is not None,
+        )
         self.reward = None if config.reward is None else Reward(config.reward)
         generator = torch.Generator().manual_seed(config.seed)
         self.learner = Td3(config.td3, config.policy, self.layout, generator).to(self.device)

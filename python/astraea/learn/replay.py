@@ -103,13 +103,41 @@ class Replay:
         self.generator.bit_generator.state = state["generator"]
 
 
+MOST_MEMORY = 0.8
+"""Share of the machine's memory that a training may ask for."""
+
+DECISION, STATISTICS = 800, 80
+"""Bytes that a decision takes at most while transitions are made of it; and, where statistics are kept for a reward of
+one's own, those of each flow that is there."""
+
+
 def check_memory(capacity: int, layout: Layout) -> None:
     """`UserError` if a memory of this size cannot be had on this machine."""
     needed, there = capacity * layout.width * 4, _memory()
-    if needed > 0.8 * there:
+    if needed > MOST_MEMORY * there:
         raise UserError(
             f"td3.replay: {capacity} transitions take {needed / 1e9:.1f} GB, more than 80 % of the "
             f"{there / 1e9:.1f} GB of this machine's memory"
+        )
+
+
+def check_rollouts(
+    episodes: int, largest: tuple[float, float], capacity: int, layout: Layout, *, statistics: bool
+) -> None:
+    """`UserError` if an iteration's roll-outs may not fit beside that, all as the `largest` episode: decisions, flows.
+
+    While they are run, the rows of the iteration before are still learnt from.
+    """
+    decisions, flows = largest
+    row = layout.width * 4
+    each = DECISION + row + (STATISTICS * flows if statistics else 0)
+    needed, replay, there = episodes * decisions * each, capacity * row, _memory()
+    if needed + replay > MOST_MEMORY * there:
+        raise UserError(
+            f"rollouts.episodes: {episodes} of up to {decisions:.0f} decisions and {flows:.0f} flows take up to "
+            f"{needed / 1e9:.1f} GB{' with a reward of your own' if statistics else ''}, td3.replay "
+            f"{replay / 1e9:.1f} GB, more than 80 % of the {there / 1e9:.1f} GB of this machine's memory; lower "
+            "rollouts.episodes, environment.flows or environment.duration"
         )
 
 

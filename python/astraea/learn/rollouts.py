@@ -59,6 +59,10 @@ class Rollouts(Protocol):
     def global_size(self) -> int:
         """Values of the global state."""
 
+    @property
+    def largest_episode(self) -> tuple[float, float]:
+        """About how many decisions an episode has at most, and how many flows are there at one of them."""
+
     def run(
         self,
         policy: Weights,

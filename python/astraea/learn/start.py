@@ -114,6 +114,11 @@ class NativeRollouts:
         """Values of the global state."""
         return self._rollout.global_size
 
+    @property
+    def largest_episode(self) -> tuple[float, float]:
+        """See `rollouts.Rollouts`."""
+        return self._rollout.largest_episode
+
     def policy(
         self, weights: Weights, metadata: dict[str, str] | None = None, period: float = PERIOD
     ) -> _native.Policy:

@@ -79,13 +79,19 @@ fn check_size(config: &MultiFlowConfig) -> Result<(), EnvError> {
     let MultiFlowConfig { duration, period, .. } = *config;
     EnvError::unless_within("duration", duration, 1e-3, LONGEST)?;
     let flows = config.flows.high;
-    let life = config.lifetime.map_or(duration, |lifetime| lifetime.high.min(duration));
     let unless_few = |number: f64, most: f64, what: &str| {
         let problem = || format!("{duration} s of {flows} flows are {number:.0} {what}, expected at most {most:.0}");
         if number <= most { Ok(()) } else { Err(EnvError::new("duration", problem())) }
     };
-    unless_few(flows * life / period, MOST_DECISIONS, &format!("decisions with a period of {period} s"))?;
+    unless_few(most_decisions(config), MOST_DECISIONS, &format!("decisions with a period of {period} s"))?;
     unless_few(flows * duration / (score::SLOT as f64 / 1e9), MOST_SLOTS, "slots of 10 ms in a score")
+}
+
+/// About how many decisions the longest episode of these settings has.
+fn most_decisions(config: &MultiFlowConfig) -> f64 {
+    let MultiFlowConfig { duration, period, .. } = *config;
+    let life = config.lifetime.map_or(duration, |lifetime| lifetime.high.min(duration));
+    config.flows.high * life / period
 }
 
 /// Runs episodes of one domain on several threads.
@@ -121,6 +127,16 @@ impl Rollout {
     /// Number of threads.
     pub fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// About how large an episode can be: its decisions, and the flows that are there at one of them, short ones aside.
+    pub fn largest_episode(&self) -> (f64, f64) {
+        let MultiFlowConfig { flows, neighbours, arrival_gap, duration, .. } = &self.config;
+        // The first is there at once; of the others some may be too late.
+        let come = 1.0 + duration / arrival_gap.low;
+        let others = if neighbours.probability > 0.0 { neighbours.flows.high } else { 0.0 };
+        let share = (come / flows.high).min(1.0);
+        (most_decisions(&self.config) * share, come.min(flows.high + others))
     }
 
     /// Runs episodes with the policy and exploration noise. `policy` is called once on each thread.
