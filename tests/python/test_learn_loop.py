@@ -538,6 +538,40 @@ def test_checkpoint_that_is_none(tmp_path: Path, content: bytes) -> None:
         checkpoint.load(tmp_path)
 
 
+RESUMED = """
+import re, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_learn_loop import config, training
+from astraea.learn import checkpoint
+
+def anonymous():
+    return int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+made = training(Path(sys.argv[1]), config(td3={"replay": 300_000}))
+if sys.argv[3] == "save":
+    made.replay.memory[:] = 1
+    made.replay.size = len(made.replay.memory)
+    checkpoint.save(made.directory, made.state())
+else:
+    restore, before = made.restore, anonymous()
+    def measured(state):
+        print((anonymous() - before) / made.replay.memory.nbytes)
+        restore(state)
+    made.restore = measured
+    made.resume()
+    assert (made.replay.memory == 1).all()
+    assert "state.pt" not in Path("/proc/self/maps").read_text()
+"""
+
+
+def test_a_replay_memory_need_not_fit_twice_to_resume(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RESUMED, tmp_path, Path(__file__).parent]
+    subprocess.run([*command, "save"], check=True)
+    run = subprocess.run([*command, "resume"], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 0.5
+
+
 def test_rollouts_and_updates_overlap(tmp_path: Path) -> None:
     """Each iteration's roll-outs begin before the updates of the one before."""
     order: list[str] = []

@@ -54,11 +54,15 @@ def save(directory: Path, state: Mapping[str, Any]) -> None:
 
 
 def load(directory: Path) -> dict[str, Any]:
-    """The checkpoint of a run; `UserError` if there is none or it cannot be read."""
+    """The checkpoint of a run; `UserError` if there is none or it cannot be read.
+
+    Tensors stay in the file until they are looked at: a replay memory need not fit into memory twice. What is kept of
+    them is to be copied, or the file stays on the disk when another has taken its place.
+    """
     final = path(directory)
     try:
         # weights_only: nothing in the file is executed.
-        state: dict[str, Any] = torch.load(final, map_location="cpu", weights_only=True)
+        state: dict[str, Any] = torch.load(final, map_location="cpu", weights_only=True, mmap=True)
     except FileNotFoundError:
         raise UserError(f"{directory}: there is no checkpoint to resume from") from None
     except Exception as error:

@@ -8,6 +8,7 @@ of time only decides after which iteration it stops.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import time
@@ -299,12 +300,13 @@ class Training:
         begun, given = state["config"], self._course()
         if begun != given:
             raise UserError(f"{self.directory}: was begun with {_difference(begun, given)}: see its config.toml")
+        replay = state["replay"]
+        state = copy.deepcopy({**state, "replay": None})  # of the file that it may lie in nothing is held
         self.iteration, self.due = state["iteration"], state["due"]
         self.decisions, self.seconds = state["decisions"], state["seconds"]
         self.highest, self.stale = state["highest"], state["stale"]
         self.learner.restore(state["learner"])
         self.behaviour = state["behaviour"].to(self.device)
-        replay = state["replay"]
         self.replay.restore({**replay, "rows": replay["rows"].numpy(), "generator": json.loads(replay["generator"])})
         self.watch.restore(state["watch"])
         if (best := state["best"]) is not None:
