@@ -234,6 +234,63 @@ def test_log_goes_on_where_the_checkpoint_is(tmp_path: Path) -> None:
     assert steps == list(range(second.iteration + 1))
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        b"\0" * 5000,
+        b'{"iterat' + b"\0" * 5000,
+        b"\0\0\n\0\0\n",
+        b'\xff\xfe{"iteration": 4}\n',
+        b'{"iteration": 1e999}\n',
+        b"[" * 100_000 + b"\n",
+        b'what another file said\n{"iteration": null}\n',
+    ],
+)
+def test_a_log_whose_end_cannot_be_read_goes_on(tmp_path: Path, end: bytes) -> None:
+    first = training(tmp_path)
+    first.run(stop=lambda: first.iteration >= 3)
+    log = tmp_path / "log.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(whole + end)
+    second = training(tmp_path)
+    second.resume()
+    second.run(stop=lambda: second.iteration >= 4)
+    assert log.read_bytes().startswith(whole)
+    assert [json.loads(line)["iteration"] for line in log.read_text().splitlines()] == [0, 1, 2, 3, 4, 4]
+
+
+def test_a_log_that_is_gone_is_begun_anew(tmp_path: Path) -> None:
+    first = training(tmp_path)
+    first.run(stop=lambda: first.iteration >= 3)
+    (tmp_path / "log.jsonl").write_bytes(b"\0" * 5000)  # what a power cut may leave of it all
+    second = training(tmp_path)
+    second.resume()
+    second.run(stop=lambda: second.iteration >= 4)
+    assert [json.loads(line)["iteration"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (b"what another file said", "what another file said"),
+        (b"\xff\0\x1b[31m", "\ufffd\ufffd\ufffd[31m"),
+        (b'{"iteration": 1e999}', '{"iteration": 1e999}'),
+    ],
+)
+def test_a_log_that_cannot_be_read_in_its_middle_is_left_alone(tmp_path: Path, line: bytes, shown: str) -> None:
+    first = training(tmp_path)
+    first.run(stop=lambda: first.iteration >= 3)
+    log = tmp_path / "log.jsonl"
+    begin, _, rest = log.read_bytes().partition(b"\n")
+    log.write_bytes(damaged := begin + b"\n" + line + b"\n" + rest)
+    second = training(tmp_path)
+    second.resume()
+    with pytest.raises(UserError) as error:
+        second.run()
+    assert str(error.value) == f"{log}: expected lines of a training's log, not {shown}"
+    assert log.read_bytes() == damaged
+
+
 def board(directory: Path) -> Any:
     """What TensorBoard reads."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -26,8 +26,8 @@ class Log:
     def __init__(self, directory: Path, iteration: int | None) -> None:
         """Open the log of a run that begins (None), or goes on after `iteration`: later entries are dropped."""
         path = directory / NAME
-        kept = [] if iteration is None else [line for line in _lines(path) if _iteration(path, line) <= iteration]
-        write_whole(path, "".join(f"{line}\n" for line in kept).encode())
+        kept = [] if iteration is None else [line for line, of in _lines(path) if of <= iteration]
+        write_whole(path, b"".join(line + b"\n" for line in kept))
         self._path = path
         with _in_one_line(path):
             self._file: IO[str] = path.open("a", encoding="utf-8")
@@ -105,19 +105,38 @@ def _in_one_line(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def _iteration(path: Path, line: str) -> int:
+def _lines(path: Path) -> list[tuple[bytes, int]]:
+    """The lines of the log, each with its iteration, without an end that cannot be read.
+
+    A process that is killed leaves half a line, a power cut NULs or what another file had there. An end is nothing to
+    miss: what came after the checkpoint is worked out again. Before readable lines, and instead of any, it is no log.
+    """
     try:
-        return int(json.loads(line)["iteration"])
-    except (ValueError, KeyError, TypeError):
-        shown = line if len(line) <= 40 else line[:37] + "..."
-        raise UserError(f"{path}: expected lines of a training's log, not {shown}") from None
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    lines = [line for line in content.rstrip(b"\0").split(b"\n")[:-1] if line]
+    iterations = [_iteration(line) for line in lines]
+    end = max((place + 1 for place, of in enumerate(iterations) if of is not None), default=len(lines))
+    readable = []
+    for line, of in zip(lines[:end], iterations[:end], strict=True):
+        if of is None:
+            shown = "".join(each if each.isprintable() else "\ufffd" for each in line.decode(errors="replace"))
+            shown = shown if len(shown) <= 40 else shown[:37] + "..."
+            raise UserError(f"{path}: expected lines of a training's log, not {shown}")
+        readable.append((line, of))
+    return readable
 
 
-def _lines(path: Path) -> list[str]:
-    """The whole lines of the log, without one that was cut short."""
-    with contextlib.suppress(FileNotFoundError):
-        return [line for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
-    return []
+def _iteration(line: bytes) -> int | None:
+    """The iteration that a line is of, None if it is no line of a log."""
+    try:
+        of = json.loads(line.decode())["iteration"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return of if type(of) is int else None
 
 
 def flatten(prefix: str, values: Mapping[str, float]) -> Entry:
