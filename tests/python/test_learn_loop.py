@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -429,6 +430,17 @@ def test_collapsed_validation_is_noticed(tmp_path: Path, monkeypatch: pytest.Mon
         run.run()
     assert run.best is not None
     assert run.best.iteration <= 6
+
+
+def test_nothing_is_kept_for_a_score_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a reward of one's own, too."""
+    (tmp_path / "mine.py").write_text("def none(flows, active, link):\n    return link['scale']\n")
+    run = training(tmp_path, config(reward=f"{tmp_path}/mine.py:none"))
+    healthy = run.validation.score
+    monkeypatch.setattr(run.validation, "score", lambda policy: replace(healthy(policy), score=float("inf")))
+    with pytest.raises(Divergence, match="the validation score is inf"):
+        run.run()
+    assert run.best is None
 
 
 def test_wait_for_better_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,11 +132,23 @@ def test_episodes_without_a_figure() -> None:
     settings = ValidationSettings()
     nothing = [float("nan"), *[1.0] * 9]
     assert values(settings, measured(settled=nothing))[0] == settings.full()
-    assert values(settings, measured(utilization=nothing))[0] == 0
-    assert values(settings, measured(diverged=[1.0, *[0.0] * 9]))[0] == 0
+    assert settings.least() == pytest.approx(-1.05)
+    assert values(settings, measured(utilization=nothing))[0] == settings.least()
+    assert values(settings, measured(diverged=[1.0, *[0.0] * 9]))[0] == settings.least()
     assert score(settings, measured(settled=[float("nan")] * 10)).settled == 1
     found = score(settings, measured(**dict.fromkeys(("rtt_inflation", "loss", "jain", "utilization"), nothing)))
     assert all(math.isfinite(value) for value in found.as_dict().values())
     assert (found.rtt_inflation, found.loss, found.jain_p10, found.utilization_p10) == (1, 1, 1, 1)
     of_none = score(settings, measured(**{name: [float("nan")] * 10 for name in measured()}))
-    assert (of_none.score, of_none.jain, of_none.utilization, of_none.rtt_inflation, of_none.loss) == (0, 0, 0, 1, 0)
+    assert of_none.score == pytest.approx(settings.least())
+    assert (of_none.jain, of_none.utilization, of_none.rtt_inflation, of_none.loss) == (0, 0, 1, 0)
+
+
+def test_no_episode_is_worse_than_one_that_diverged() -> None:
+    """Not even with weights by which all scores are negative."""
+    settings = ValidationSettings(jain=0, settled=0, utilization=0.1, delay=2, loss=20)
+    poor = measured(rtt_inflation=[3.0] * 10, loss=[0.9] * 10)
+    diverged = measured(diverged=[1.0] * 10)
+    assert settings.least() == -22
+    assert score(settings, diverged).score == pytest.approx(-22)
+    assert -22 < score(settings, poor).score < 0

@@ -21,6 +21,7 @@ RESOLVED = "config.toml"
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1, le=2**53)]
 Sizes = Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=8, strict=False)]
 ActorSizes = Annotated[
@@ -131,8 +132,8 @@ class Td3Settings(Settings):
 class ValidationSettings(Settings):
     """`[validation]`: how the best policy is chosen, by episodes without noise that are the same every time.
 
-    The value of an episode is the sum of the figures below times their weights, 0 if it diverged. The score is
-    (1 - tail) * mean + tail * 10th percentile of the episodes' values.
+    The value of an episode is the sum of the figures below times their weights, and the least that this can be,
+    -(delay + loss), if it diverged. The score is (1 - tail) * mean + tail * 10th percentile of the episodes' values.
     """
 
     every: Count = 10
@@ -143,15 +144,15 @@ class ValidationSettings(Settings):
     """Seed of the first episode; the next has one more. Never use these seeds, or those of training, for a test."""
     environment: dict[str, Any] = {}
     """Keys that differ from `[environment]`, in its tables too."""
-    jain: NotNegative = 1.0
+    jain: Weight = 1.0
     """Weight of Jain's index, over 500 ms slots."""
-    utilization: NotNegative = 1.0
+    utilization: Weight = 1.0
     """Weight of the utilisation."""
-    settled: NotNegative = 0.1
+    settled: Weight = 0.1
     """Weight of the share of arrivals, departures and changes after which all flows come to equal shares and stay."""
-    delay: NotNegative = 0.05
+    delay: Weight = 0.05
     """Weight, negative, of the mean round-trip time beyond the base, in units of the base and at most 1."""
-    loss: NotNegative = 1.0
+    loss: Weight = 1.0
     """Weight, negative, of the share of packets lost beyond the random loss."""
     tail: Share = 0.5
     """Weight of the 10th percentile; the rest is that of the mean."""
@@ -167,6 +168,10 @@ class ValidationSettings(Settings):
     def full(self) -> float:
         """The score of a perfect policy."""
         return self.jain + self.utilization + self.settled
+
+    def least(self) -> float:
+        """The score of the worst one."""
+        return -(self.delay + self.loss)
 
 
 class RunSettings(Settings):

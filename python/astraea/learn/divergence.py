@@ -64,10 +64,13 @@ class Watch:
                 f"a critic's estimate is {progress.largest:.3g}, but no policy can be worth more than {self.worth:.3g}"
             )
 
-    def validation(self, score: float, best: float, full: float) -> None:
-        """Look at a validation score beside the best one so far; `full` is the largest score that there can be."""
+    def score(self, score: float) -> None:
+        """Look at a validation score before anything is kept for it."""
         if not math.isfinite(score):
             raise Divergence(f"the validation score is {score}")
+
+    def validation(self, score: float, best: float, full: float) -> None:
+        """Look at a validation score beside the best one so far; `full` is the largest score that there can be."""
         limit = best - COLLAPSE * full
         self.collapses = self.collapses + 1 if score < limit else 0
         if self.collapses >= COLLAPSED_VALIDATIONS:

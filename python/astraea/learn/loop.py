@@ -245,6 +245,7 @@ class Training:
         parameters = self.learner.average.value.clone()
         policy = self.learner.actor.weights(parameters)
         score = self.validation.score(policy)
+        self.watch.score(score.score)
         self.stale = 0 if score.score > self.highest else self.stale + 1
         self.highest = max(self.highest, score.score)
         # A few dozen episodes do not tell good policies apart: the highest of many scores is luck, and often early.

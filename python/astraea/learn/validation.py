@@ -45,7 +45,7 @@ class Validation:
 
 
 def values(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The value of each episode, shape (episodes,); none for one that diverged or in which nothing arrived."""
+    """The value of each episode, shape (episodes,); the least there is if it diverged, or nothing arrived in it."""
     excess = np.clip(measured["rtt_inflation"] - 1.0, 0.0, 1.0)
     found = (
         settings.jain * measured["jain"]
@@ -55,7 +55,8 @@ def values(settings: ValidationSettings, measured: Mapping[str, NDArray[np.float
         - settings.delay * excess
         - settings.loss * measured["loss"]
     )
-    return np.where(measured["diverged"] > 0, 0.0, np.nan_to_num(found, nan=0.0))
+    # Not 0, which a poor episode that was not ended can be below.
+    return np.where((measured["diverged"] > 0) | np.isnan(found), settings.least(), found)
 
 
 def _mean(measured: NDArray[np.float64], unknown: float) -> float:
