@@ -24,6 +24,7 @@ torch = pytest.importorskip("torch", reason="the extra train is not installed")
 from learn_toy import n_step  # noqa: E402
 from processes import killed  # noqa: E402
 
+from astraea.learn import start  # noqa: E402
 from astraea.learn.forms import FORMS  # noqa: E402
 from astraea.learn.nets import Actor  # noqa: E402
 
@@ -180,6 +181,29 @@ def test_two_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert "another training is at work here" in error(capsys, path, "--out", out, "--resume")
     finally:
         os.close(descriptor)
+
+
+def test_one_that_ends_in_between_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was looked at before the directory was locked is looked at again."""
+    path, out = small(tmp_path), tmp_path / "run"
+    lock = start._lock
+
+    def late(directory: Path) -> int:
+        monkeypatch.setattr(start, "_lock", lock)
+        assert main(["train", str(path), "--out", str(out), "--quiet", "--minutes", "0"]) == 0
+        return lock(directory)
+
+    monkeypatch.setattr(start, "_lock", late)
+    assert "holds a training already: --resume goes on with it" in error(capsys, path, "--out", out, "--seed", 2)
+    assert json.loads(_native.Policy.load(out / "policy.safetensors").metadata["seed"]) == 1
+
+
+@pytest.mark.parametrize("minutes", ["inf", "1e308", "1000001"])
+def test_more_minutes_than_a_clock_has(tmp_path: Path, capsys: pytest.CaptureFixture[str], minutes: str) -> None:
+    line = error(capsys, small(tmp_path), "--out", tmp_path / "run", "--minutes", minutes)
+    assert line.startswith("astraea: --minutes: expected a number of at most 1000000; ")
 
 
 def test_one_directory_one_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 DIVERGED = 1
 """Exit status of a training that had to be ended."""
+
+MOST_MINUTES = 1e6
+"""Longest session, two years: further ahead no clock can be set."""
 
 
 def _names() -> list[str]:
@@ -63,8 +65,11 @@ def train(
     """
     from astraea.learn import config as configuration
 
-    if minutes is not None and not math.isfinite(minutes):
-        raise UserError("--minutes: expected a number; without it the training goes on until the updates are done")
+    if minutes is not None and not minutes <= MOST_MINUTES:
+        raise UserError(
+            f"--minutes: expected a number of at most {MOST_MINUTES:.0f}; without it the training goes on until the "
+            "updates are done"
+        )
     path = configuration.find(config)
     directory = directory or Path("out") / "train" / path.stem
     if resume and seed is None:

@@ -51,6 +51,7 @@ def training(
         raise UserError(f"{directory}: cannot be made: {error.strerror}") from None
     with ExitStack() as lock:
         lock.callback(os.close, _lock(directory))
+        _check_directory(directory, resume=resume)  # again: until now another training may have been at work
         if resume:
             _go_back(made, directory)
         write_whole(directory / configuration.RESOLVED, configuration.to_toml(config).encode())
