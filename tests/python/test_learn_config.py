@@ -121,6 +121,40 @@ def test_one_line_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], me
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("table", "line", "message"),
+    [
+        ("td3", "target_noise = 1e39", "td3.target_noise: expected less than or equal to 1000000, not 1e+39"),
+        ("td3", "target_noise_clip = 1e39", "td3.target_noise_clip: expected less than or equal to 1000000, not 1e+39"),
+        ("td3", "gradient_norm = 1e300", "td3.gradient_norm: expected less than or equal to 1000000, not 1e+300"),
+        ("td3", "logit_penalty = 1e300", "td3.logit_penalty: expected less than or equal to 1000000, not 1e+300"),
+        ("td3", "reward_scale = 1e300", "td3.reward_scale: expected less than or equal to 1000000, not 1e+300"),
+        ("td3", f"half_life = {10**400}", "td3.half_life: expected less than or equal to 9007199254740992, not 1000"),
+        ("td3", f"hidden = {[8] * 9}", f"td3.hidden: expected at most 8 entries, not {[8] * 9}"),
+        ("validation", "jain = 1e308", "validation.jain: expected less than or equal to 1000000, not 1e+308"),
+        ("validation", "loss = 1e308", "validation.loss: expected less than or equal to 1000000, not 1e+308"),
+        ("environment", f"duration = {10**400}", "environment.duration: expected finite numbers, text, "),
+        ("environment", f"loss = [0, {-(10**400)}]", "environment.loss: expected finite numbers, text, "),
+        ("environment", f"rtt = {'[' * 100}1{']' * 100}", "environment.rtt: expected finite numbers, text, lists "),
+        ("environment", f"{'a.' * 5000}b = 1", "environment.a: expected finite numbers, text, lists "),
+        ("validation.environment", f"flows = {10**400}", "validation.environment.flows: expected finite numbers, "),
+        ("rollouts", f"noise.{'a.' * 5000}b = 1", "rollouts.noise: expected a valid number, not lists or tables "),
+        ("td3", f"hidden = {{{'a.' * 5000}b = 1}}", "td3.hidden: expected a valid list, not lists or tables "),
+        ("wrong", f"{'a.' * 5000}b = 1", "wrong: unknown key"),
+    ],
+)
+def test_numbers_and_depths_without_end(tmp_path: Path, table: str, line: str, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        read(tmp_path, f"{SMALLEST}[{table}]\n{line}\n")
+    assert str(error.value).startswith(f"mine.toml: {message}")
+    assert len(str(error.value)) < 250
+
+
+def test_too_many_layers(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"policy.hidden: expected at most 7 entries, not \[8, 8, 8, 8, 8, 8, 8, 8\]"):
+        read(tmp_path, SMALLEST.replace("alpha", f"hidden = {[8] * 8}\nalpha"))
+
+
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such configuration file"):
         config.find(str(tmp_path / "none.toml"))

@@ -352,6 +352,14 @@ def test_own_reward_is_what_is_learnt(tmp_path: Path) -> None:
     assert final["jain"].mean() < -1
 
 
+def test_rewards_whose_sum_is_no_number_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\ndef large(flows, active, link):\n    return np.full(len(active), 1e38)\n"
+    )
+    with pytest.raises(UserError, match=r"reward: mine.py:large: the sum of td3.steps = 2 rewards times td3.reward_sc"):
+        training(tmp_path, config(reward=f"{tmp_path}/mine.py:large", td3={"reward_scale": 1e6}))
+
+
 @pytest.mark.parametrize("change", ["edited", "removed"])
 def test_what_becomes_of_the_file_of_a_reward_is_nothing_to_a_training(tmp_path: Path, change: str) -> None:
     path = tmp_path / "mine.py"

@@ -105,6 +105,11 @@ def test_function_that_cannot_be_had(tmp_path: Path, content: str | None, refere
     assert message in str(error.value)
 
 
+def test_what_is_there_but_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"reward: {tmp_path}: is no file"):
+        Reward(f"{tmp_path}:f")
+
+
 def measured(**changes: list[float]) -> dict[str, Any]:
     """Ten perfect episodes, changed."""
     names = ("jain", "utilization", "rtt_inflation", "settled", "loss", "diverged")

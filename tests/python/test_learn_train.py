@@ -253,6 +253,19 @@ def test_bad_settings_are_one_line(
     assert not out.exists()
 
 
+def test_of_an_unknown_setting_it_is_said_which_is_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(setting: str) -> str:
+        return error(capsys, small(tmp_path, SMALL.replace("duration", setting, 1)), "--out", tmp_path / "run")
+
+    assert said("bandwith").endswith(
+        'small.toml: environment.bandwith: unknown field `bandwith`; did you mean "bandwidth"?\n'
+    )
+    assert said("reward.fair").endswith('environment.reward: unknown field `fair`; did you mean "fairness"?\n')
+    line = said("xyz")
+    assert "environment.xyz: unknown field `xyz`, expected one of bandwidth, bandwidth_scale, rtt, " in line
+    assert "alpha" not in line  # which stands in [policy]
+
+
 def test_wrong_reward_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def f(flows, active, link):\n    return flows['thr']\n")
     path = small(tmp_path, 'reward = "mine.py:f"\n' + SMALL)

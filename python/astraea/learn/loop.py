@@ -192,7 +192,13 @@ class Training:
         )
         rewards = None if own is None else own(batch.statistics())
         rows = self.layout.rows(batch.transitions(td3.gamma, td3.steps, rewards))
-        rows[:, self.layout.reward] *= td3.reward_scale
+        with np.errstate(over="ignore"):
+            rows[:, self.layout.reward] *= td3.reward_scale
+        if own is not None and not np.isfinite(rows[:, self.layout.reward]).all():
+            raise UserError(
+                f"reward: {own.name}: the sum of td3.steps = {td3.steps} rewards times td3.reward_scale = "
+                f"{td3.reward_scale:g} is too large for float32"
+            )
         mean = batch.reward_mean if rewards is None else float(rewards.mean()) if len(rewards) else 0.0
         return Gathered(rows, batch.decisions, batch.episodes, batch.diverged, batch.seconds, mean)
 

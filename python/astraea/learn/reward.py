@@ -41,7 +41,7 @@ class Reward:
 
     def _read(self) -> bytes:
         if not self.path.is_file():
-            raise UserError(f"reward: {self.path}: no such file")
+            raise UserError(f"reward: {self.path}: {'is no file' if self.path.exists() else 'no such file'}")
         try:
             return self.path.read_bytes()
         except OSError as error:

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from astraea import __version__, _native
-from astraea.errors import UserError, check_text
+from astraea.errors import UserError, check_text, nearest
 from astraea.files import write_whole
 from astraea.learn import checkpoint
 from astraea.learn import config as configuration
@@ -151,7 +151,18 @@ def _rollouts(config: Config, environment: dict[str, Any], where: str) -> Native
     try:
         return NativeRollouts(config.policy, environment, config.rollouts.threads, config.seed)
     except (ValueError, TypeError) as error:
-        raise UserError(f"{where}.{error}") from None
+        raise UserError(f"{where}.{_without_serde(str(error))}") from None
+
+
+def _without_serde(problem: str) -> str:
+    """What is wrong with the environment's settings; of an unknown key, which one may be meant."""
+    unknown, _, listed = problem.partition(", expected one of ")
+    if "unknown field `" not in unknown:
+        return problem
+    keys = [key.strip(" `") for key in listed.split(",")]
+    known = [key for key in keys if key != "alpha"]  # which stands in [policy]
+    word = unknown.split("`")[1]
+    return unknown + (nearest(word, known) or f", expected one of {', '.join(known)}")
 
 
 def _keeper(config: Config, directory: Path, rollouts: NativeRollouts, device: str) -> Callable[[Weights, Best], None]:
