@@ -132,6 +132,7 @@ fn rules(r: &Rules) -> intf::Rules {
         stayed: q24(neighbour.stayed),
         drains: u64::from(neighbour.drains),
         strikes: u64::from(neighbour.strikes),
+        even: q24(neighbour.even),
         former: (neighbour.former * f64::from(1 << 20)) as u64,
         regained: q24(neighbour.regained),
         test: neighbour.test,

@@ -3,7 +3,8 @@
 #ifndef ASTRAEA_COMPETE_H
 #define ASTRAEA_COMPETE_H
 
-#include "beat.h"
+#include "drain.h"
+#include "tick.h"
 #include "cubic.h"
 #include "loss_intervals.h"
 #include "suspicion.h"
@@ -25,7 +26,6 @@ static inline void compete_begin(struct compete *c, u64 now, u64 window)
 	c->tested = now;
 	c->confirmed = 0;
 	c->alone = 0;
-	beat_forget(&c->beat);
 	c->plateau_delay = 0;
 	c->plateau_since = now;
 	c->plateau_window = window;
@@ -53,14 +53,6 @@ static inline void compete_end_period(struct compete *c, const struct rules *r, 
 		cubic_continue_from(&c->cubic, c->steadfast);
 		c->steadfast = 0;
 	}
-}
-
-/* Whether this is a competition with flows of the same kind after all, by the time of day; asked once a period. */
-static inline bool compete_is_among_its_like(struct compete *c, const struct rules *r, const struct tick *t, u64 srtt,
-					     u64 queue)
-{
-	beat_end_period(&c->beat, tick_phase(t, r->beat), srtt, queue);
-	return tick_struck(t, r->tick) && beat_strikes(&c->beat, r);
 }
 
 /* Whether the queueing delay has not moved although the window has. */

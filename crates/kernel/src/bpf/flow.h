@@ -101,6 +101,8 @@ struct mean {
 struct beat {
 	struct mean drained;
 	struct mean rest;
+	__u64 last_drained;	/* means of both from one strike to the next; 0: not known */
+	__u64 last_rest;
 };
 
 struct compete {
@@ -114,7 +116,6 @@ struct compete {
 	__u64 plateau_window;
 	__u32 confirmed;
 	__u32 alone;		/* tests in a row since then that found nobody */
-	struct beat beat;
 };
 
 struct suspicion {
@@ -208,6 +209,7 @@ struct guide {
 	struct doubt doubt;
 	struct base_loss base_loss;
 	struct tick tick;
+	struct beat beat;
 	struct newcomer newcomer;
 	struct leap leap;
 	struct drain drain;

@@ -4,6 +4,7 @@
 #define ASTRAEA_GUIDE_H
 
 #include "base_loss.h"
+#include "beat.h"
 #include "compete.h"
 #include "doubt.h"
 #include "leap.h"
@@ -43,6 +44,7 @@ noinline int guide_restart(struct guide *g)
 	hurry_forget(&g->law.hurry);
 	hurry_pause(&g->law.hurry);
 	suspicion_restart(&g->suspicion);
+	beat_forget(&g->beat);
 	newcomer_forget(&g->newcomer);
 	leap_forget(&g->leap);
 	return 0;
@@ -51,6 +53,7 @@ noinline int guide_restart(struct guide *g)
 static inline enum verdict guide_compete(struct guide *g, u64 now, u64 window, u64 *hold)
 {
 	g->suspicion.pressed = 0;
+	beat_forget(&g->beat);
 	leap_forget(&g->leap);
 	g->mode = MODE_COMPETE;
 	compete_begin(&g->compete, now, window);
@@ -149,7 +152,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 		g->mode = MODE_FOLLOW;
 		g->last_drain = g->undisturbed_drain;
 		g->average = g->undisturbed_average;
-		window = suspicion_failed_strike(&g->suspicion, r, now, drain_left_all(d, r, g->base));
+		window = suspicion_failed_strike(&g->suspicion, r, now, drain_left_all(d, r, g->base), beat_is_even(&g->beat, r));
 		return window ? guide_compete(g, now, window, hold) : guide_drained_in_vain(g, now, hold);
 	}
 	g->average = 0;
@@ -263,7 +266,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	const struct rules *r;
 	const struct signals *s;
 	struct guide *g;
-	bool following, fell;
+	bool following, fell, struck;
 	u64 lowered;
 	s64 rise;
 
@@ -291,6 +294,12 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	}
 	newcomer_end_period(&g->newcomer, r, e->now, e->srtt, e->low, g->mode == MODE_DRAIN || g->mode == MODE_TEST);
 	tick_end_period(&g->tick, e->now);
+	struck = tick_struck(&g->tick, r->tick);
+	if (g->mode == MODE_FOLLOW || g->mode == MODE_COMPETE) {
+		beat_end_period(&g->beat, tick_phase(&g->tick, r->beat), e->srtt, s->queue);
+		if (struck)
+			beat_strikes(&g->beat);
+	}
 	switch (g->mode) {
 	case MODE_FOLLOW:
 		/* Others have drained while this flow did not: it knows as much as they do. */
@@ -301,7 +310,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 		return VERDICT_HOLD;
 	case MODE_COMPETE:
 		compete_end_period(&g->compete, r, e->now, e->length, s, e->window);
-		if (compete_is_among_its_like(&g->compete, r, &g->tick, e->srtt, s->queue)) {
+		/* Flows of the same kind after all. */
+		if (struck && beat_falls(&g->beat, r)) {
 			g->mode = MODE_FOLLOW;
 			suspicion_competed(&g->suspicion, r, e->now, false, g->compete.peak, e->window);
 			return VERDICT_FOLLOW;
@@ -312,7 +322,7 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 			guide_believe(g, e->now, g->base + g->compete.plateau_delay);
 			return VERDICT_FOLLOW;
 		}
-		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s, tick_struck(&g->tick, r->tick)))
+		if (compete_test_is_due(&g->compete, r, e->now, e->srtt, s, struck))
 			return guide_drain(g, r, CAUSE_TEST, e, s, hold);
 		return VERDICT_LEAVE;
 	}

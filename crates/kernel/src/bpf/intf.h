@@ -143,6 +143,7 @@ struct rules {
 	__u64 drains;
 	__u64 strikes;
 	__u64 former;		/* packets, Q20 */
+	__s64 even;
 	__s64 regained;
 	__u64 test;
 	__u64 first_test;

@@ -90,15 +90,15 @@ static inline void suspicion_restart(struct suspicion *p)
 }
 
 /*
- * A drain by the time of day, when all of this kind drain, has not emptied the queue, and may have left it as it was. The window to
- * compete with if that is reason enough, else 0.
+ * A drain by the time of day, when all of this kind drain, has not emptied the queue, and may have left it as it was; `even` says that
+ * the queue does not fall at the others' either. The window to compete with if that is reason enough, else 0.
  */
-noinline u64 suspicion_failed_strike(struct suspicion *p, const struct rules *r, u64 now, bool stayed)
+noinline u64 suspicion_failed_strike(struct suspicion *p, const struct rules *r, u64 now, bool stayed, bool even)
 {
 	if (!p || !r)
 		return 0;
 	p->strikes_in_vain = stayed ? p->strikes_in_vain + 1 : 0;
-	if (p->strikes_in_vain < r->strikes || p->reference < r->former || now < p->immune_until)
+	if (p->strikes_in_vain < r->strikes || p->reference < r->former || !even || now < p->immune_until)
 		return 0;
 	return ln_q(p->reference, 20) - ln_q(max(p->last_window, 1ull), 20) > r->shrunk ? part_of(p->reference, r->regained) : 0;
 }

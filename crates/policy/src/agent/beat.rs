@@ -1,4 +1,4 @@
-//! Whether a queue falls at the beat: flows of the same kind drain then, and nobody else does.
+//! Whether a queue is at the beat as it is else: flows of the same kind drain then, and nobody else does.
 //!
 //! A flow that competes with its like by mistake finds their queue whenever it tests, for that is what their law wants. But
 //! they drain at half seconds of the day. CUBIC and BBR know no time of day: over seconds their queue is as long then as
@@ -14,6 +14,8 @@ use super::rules::Rules;
 pub(super) struct Beat {
     drained: Mean,
     rest: Mean,
+    /// Both from one strike to the next, if they are known.
+    last: Option<(Nanos, Nanos)>,
 }
 
 impl Beat {
@@ -33,14 +35,25 @@ impl Beat {
         }
     }
 
-    /// The clock has struck: whether the queue fell at the beats since it did before.
-    pub(super) fn strikes(&mut self, rules: &Rules) -> bool {
-        let Self { drained, rest } = std::mem::take(self);
+    /// The clock has struck.
+    pub(super) fn strikes(&mut self) {
+        let Self { drained, rest, .. } = std::mem::take(self);
         let known = drained.count.min(rest.count) >= Self::LEAST;
-        match (drained.get(), rest.get()) {
-            (Some(drained), Some(rest)) if known => (drained as f64) < rules.neighbour.like * rest as f64,
-            _ => false,
-        }
+        self.last = drained.get().zip(rest.get()).filter(|_| known);
+    }
+
+    /// Whether the queue fell at the beats between the last two strikes.
+    pub(super) fn falls(&self, rules: &Rules) -> bool {
+        self.last.is_some_and(|(drained, rest)| (drained as f64) < rules.neighbour.like * rest as f64)
+    }
+
+    /// Whether it was as long then as else.
+    pub(super) fn is_even(&self, rules: &Rules) -> bool {
+        let even = rules.neighbour.even;
+        self.last.is_some_and(|(drained, rest)| {
+            let (drained, rest) = (drained as f64, rest as f64);
+            drained >= even * rest && rest >= even * drained
+        })
     }
 }
 
@@ -49,28 +62,31 @@ mod tests {
     use super::super::testing::ms;
     use super::*;
 
-    /// What the clock says after five seconds of periods of 30 ms with these queues (ms) by the phase (ms).
-    fn strikes(srtt: f64, queue: impl Fn(f64) -> f64) -> bool {
+    /// What five seconds of periods of 30 ms say with these queues (ms) by the phase (ms).
+    fn listened(srtt: f64, queue: impl Fn(f64) -> f64) -> Beat {
         let mut beat = Beat::default();
         for period in 0..166 {
             let phase = f64::from(period * 30 % 500);
             beat.end_period(ms(phase), ms(srtt), queue(phase) / 1e3);
         }
-        let said = beat.strikes(&Rules::default());
-        assert!(!beat.strikes(&Rules::default()), "it begins anew");
-        said
+        beat.strikes();
+        beat
+    }
+
+    /// A queue of 20 ms that is another one between two phases (ms).
+    fn dips(from: f64, to: f64, depth: f64) -> impl Fn(f64) -> f64 {
+        move |phase| if (from..to).contains(&phase) { depth } else { 20.0 }
     }
 
     #[test]
     fn a_queue_that_falls_at_the_beat_is_of_its_like() {
-        let dips =
-            |from: f64, to: f64, depth: f64| move |phase: f64| if (from..to).contains(&phase) { depth } else { 20.0 };
-        assert!(strikes(50.0, dips(50.0, 200.0, 15.0)));
-        assert!(!strikes(50.0, dips(50.0, 200.0, 17.0)), "by a fifth at least");
-        assert!(strikes(50.0, dips(80.0, 180.0, 10.0)), "a part of the time is enough");
-        assert!(!strikes(50.0, dips(250.0, 400.0, 5.0)), "not at the beat");
-        assert!(!strikes(50.0, |_| 20.0));
-        assert!(!strikes(200.0, dips(200.0, 350.0, 5.0)), "too far to tell");
+        let strikes = |srtt: f64, queue: &dyn Fn(f64) -> f64| listened(srtt, queue).falls(&Rules::default());
+        assert!(strikes(50.0, &dips(50.0, 200.0, 15.0)));
+        assert!(!strikes(50.0, &dips(50.0, 200.0, 17.0)), "by a fifth at least");
+        assert!(strikes(50.0, &dips(80.0, 180.0, 10.0)), "a part of the time is enough");
+        assert!(!strikes(50.0, &dips(250.0, 400.0, 5.0)), "not at the beat");
+        assert!(!strikes(50.0, &|_| 20.0));
+        assert!(!strikes(200.0, &dips(200.0, 350.0, 5.0)), "too far to tell");
     }
 
     #[test]
@@ -78,8 +94,23 @@ mod tests {
         let mut beat = Beat::default();
         (0..8).for_each(|_| beat.end_period(ms(300.0), ms(50.0), 0.02));
         (0..7).for_each(|_| beat.end_period(ms(100.0), ms(50.0), 0.001));
-        assert!(!beat.clone().strikes(&Rules::default()));
+        let falls = |mut beat: Beat| {
+            beat.strikes();
+            beat.falls(&Rules::default())
+        };
+        assert!(!falls(beat));
         beat.end_period(ms(100.0), ms(50.0), 0.001);
-        assert!(beat.strikes(&Rules::default()));
+        assert!(falls(beat));
+        beat.strikes();
+        assert!(!falls(beat), "it begins anew");
+    }
+
+    #[test]
+    fn a_queue_that_is_the_same_at_the_beat_is_of_others() {
+        let even = |beat: Beat| beat.is_even(&Rules::default());
+        assert!(even(listened(50.0, |_| 20.0)) && even(listened(50.0, dips(50.0, 200.0, 18.5))));
+        assert!(!even(listened(50.0, dips(50.0, 200.0, 17.0))), "by a tenth at most");
+        assert!(!even(listened(50.0, dips(50.0, 200.0, 23.0))), "either way");
+        assert!(!even(listened(200.0, |_| 20.0)) && !even(Beat::default()), "nothing is known");
     }
 }

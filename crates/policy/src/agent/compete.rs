@@ -5,10 +5,8 @@
 
 use astraea_cc::{Ack, Congestion, Controller, Cubic, CubicConfig, Nanos, Rtt, SECOND};
 
-use super::beat::Beat;
 use super::loss_intervals::LossIntervals;
 use super::rules::Rules;
-use super::tick::Tick;
 use crate::backlog::Signals;
 
 /// A competition under way.
@@ -26,7 +24,6 @@ pub(super) struct Compete {
     pub(super) confirmed: bool,
     /// Tests in a row since then that found nobody.
     alone: u32,
-    beat: Beat,
     plateau: Plateau,
 }
 
@@ -55,7 +52,6 @@ impl Compete {
             tested: now,
             confirmed: false,
             alone: 0,
-            beat: Beat::default(),
             plateau: Plateau { delay: 0.0, since: now, window },
         };
         compete.be_cubic(window);
@@ -94,12 +90,6 @@ impl Compete {
             Some(steadfast) if !unyielding => self.be_cubic(steadfast),
             _ => {}
         }
-    }
-
-    /// Whether this is a competition with flows of the same kind after all, by the time of day; asked once a period.
-    pub(super) fn is_among_its_like(&mut self, rules: &Rules, tick: &Tick, srtt: Nanos, queue: f64) -> bool {
-        self.beat.end_period(tick.phase(rules.drain.beat), srtt, queue);
-        tick.struck(rules.drain.tick) && self.beat.strikes(rules)
     }
 
     /// The queueing delay in s that has not moved although the window has: it is the path's own, there is no neighbour.

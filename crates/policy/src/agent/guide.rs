@@ -3,6 +3,7 @@
 use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Rtt};
 
 use super::base_loss::BaseLoss;
+use super::beat::Beat;
 use super::compete::Compete;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
@@ -37,6 +38,7 @@ pub(super) struct Guide {
     doubt: Doubt,
     base_loss: BaseLoss,
     tick: Tick,
+    beat: Beat,
     newcomer: Newcomer,
     leap: Leap,
     /// Base round-trip time in ns, when a sample last came near it, and what it was when the last period ended.
@@ -109,6 +111,7 @@ impl Guide {
             doubt: Doubt::new(rules),
             base_loss: BaseLoss::default(),
             tick: Tick::new(clock),
+            beat: Beat::default(),
             newcomer: Newcomer::default(),
             leap: Leap::default(),
             base: Nanos::MAX,
@@ -189,6 +192,13 @@ impl Guide {
         }
         self.newcomer.end_period(&self.rules, now, srtt, low, matches!(self.mode, Mode::Drain(..)));
         self.tick.end_period(now);
+        let struck = self.tick.struck(self.rules.drain.tick);
+        if !matches!(self.mode, Mode::Drain(..)) {
+            self.beat.end_period(self.tick.phase(self.rules.drain.beat), srtt, signals.queue);
+            if struck {
+                self.beat.strikes();
+            }
+        }
         match &mut self.mode {
             // Others have drained while this flow did not: it knows as much as they do.
             Mode::Follow => match fell.then(|| self.fit_in(window, back, false)).flatten() {
@@ -203,7 +213,8 @@ impl Guide {
             },
             Mode::Compete(compete) => {
                 compete.end_period(&self.rules, now, seconds, signals, window);
-                if compete.is_among_its_like(&self.rules, &self.tick, srtt, signals.queue) {
+                // Flows of the same kind after all.
+                if struck && self.beat.falls(&self.rules) {
                     let peak = compete.peak;
                     self.mode = Mode::Follow;
                     self.suspicion.competed(now, false, peak, window);
@@ -213,8 +224,7 @@ impl Guide {
                     self.suspicion.mistaken(window);
                     self.believe(now, self.base + (delay * 1e9) as Nanos);
                     Verdict::Follow
-                } else if compete.test_is_due(&self.rules, now, srtt, signals, self.tick.struck(self.rules.drain.tick))
-                {
+                } else if compete.test_is_due(&self.rules, now, srtt, signals, struck) {
                     self.drain(Cause::Test, ended, signals)
                 } else {
                     Verdict::Leave
@@ -316,8 +326,8 @@ impl Guide {
             // Others have another clock, or are of another kind: it leaves nothing behind, lest this flow rests when they
             // drain for a reason.
             (self.last_drain, self.average) = self.undisturbed;
-            let stayed = drain.left_all(&self.rules, self.base);
-            return match self.suspicion.failed_strike(&self.rules, now, stayed) {
+            let (stayed, even) = (drain.left_all(&self.rules, self.base), self.beat.is_even(&self.rules));
+            return match self.suspicion.failed_strike(&self.rules, now, stayed, even) {
                 Some(window) => self.compete(Compete::new(now, window, self.mss)),
                 None => self.drained_in_vain(now, &drain),
             };
@@ -380,6 +390,7 @@ impl Guide {
 
     fn compete(&mut self, compete: Compete) -> Verdict {
         self.suspicion.forget();
+        self.beat = Beat::default();
         self.leap = Leap::default();
         let window = compete.window();
         self.mode = Mode::Compete(Box::new(compete));
@@ -427,6 +438,7 @@ impl Guide {
         self.mode = Mode::Follow;
         self.law.hurry = Hurry::default();
         self.suspicion.restart();
+        self.beat = Beat::default();
         self.newcomer = Newcomer::default();
         self.leap = Leap::default();
     }

@@ -365,10 +365,8 @@ impl Controller for Agent {
         let sample = ack.rtt.filter(fresh).map(|sample| sample.saturating_sub(back).max(1));
         self.heard = ack.now;
         self.monitor.on_ack(ack, sample, rtt.smoothed());
-        if let Some(sample) = sample {
-            if let Some(guide) = &mut self.guide {
-                guide.on_sample(ack.now, sample);
-            }
+        if let (Some(sample), Some(guide)) = (sample, &mut self.guide) {
+            guide.on_sample(ack.now, sample);
         }
         if self.startup.is_running() {
             let (in_flight, app_limited) = self.monitor.in_flight();

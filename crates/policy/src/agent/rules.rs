@@ -211,6 +211,9 @@ pub struct NeighbourRules {
     /// See [`strikes`](Self::strikes). Among many flows of the same kind, with round trips that differ by factors, drains do
     /// not coincide, and windows are small.
     pub former: f64,
+    /// Share of the queue between beats that it must have at them, and the other way round, for such drains to count: it
+    /// knows no time of day.
+    pub even: f64,
     /// Share of the window before all that which a competition begins with.
     pub regained: f64,
     /// Time in ns between tests whether the neighbour is still there; at least twelve round trips.
@@ -387,7 +390,8 @@ impl Default for Rules {
                 stayed: 0.8,
                 drains: 2,
                 strikes: 2,
-                former: 20.0,
+                former: 30.0,
+                even: 0.9,
                 regained: 0.6,
                 test: 5 * SECOND,
                 first_test: 700 * MILLISECOND,

@@ -141,14 +141,16 @@ impl Suspicion {
     }
 
     /// A drain by the time of day has not emptied the queue, and may have left it nearly as it was, though all of this kind
-    /// drain then. The window in packets to compete with, if that is reason enough. Not by what was yielded: the law rests at
-    /// some rate beside any queue, and who has come down to it yields no more.
-    pub(super) fn failed_strike(&mut self, rules: &Rules, now: Nanos, stayed: bool) -> Option<f64> {
+    /// drain then; `even` says that the queue does not fall at the others' either. The window in packets to compete with, if
+    /// that is reason enough. Not by what was yielded: the law rests at some rate beside any queue, and who has come down to
+    /// it yields no more.
+    pub(super) fn failed_strike(&mut self, rules: &Rules, now: Nanos, stayed: bool, even: bool) -> Option<f64> {
         let NeighbourRules { strikes, former, regained, .. } = rules.neighbour;
         self.strikes_in_vain = if stayed { self.strikes_in_vain + 1 } else { 0 };
         let fallen = libm::log(self.reference / self.last_window) > rules.neighbour.shrunk_logarithm();
-        let reason = self.strikes_in_vain >= strikes && self.reference >= former && fallen && now >= self.immune_until;
-        reason.then_some(regained * self.reference)
+        let large = self.reference >= former && fallen;
+        (self.strikes_in_vain >= strikes && large && even && now >= self.immune_until)
+            .then_some(regained * self.reference)
     }
 
     /// Whether much of the window was given up to a queue that stayed.
@@ -387,20 +389,21 @@ mod tests {
             flow.periods(1, 0.0);
             flow.window = window;
             flow.periods(1, 9.0); // as wanted: nothing is yielded
-            stayed.map(|stayed| flow.suspicion.failed_strike(&flow.rules, 0, stayed))
+            stayed.map(|stayed| flow.suspicion.failed_strike(&flow.rules, 0, stayed, true))
         };
         assert_eq!(strike(40.0, 13.0, [true, true, true]), [None, Some(24.0), Some(24.0)]);
         assert_eq!(strike(40.0, 13.0, [true, false, true]), [None; 3], "not in a row");
         assert_eq!(strike(40.0, 14.0, [true; 3]), [None; 3], "not by a factor of three");
-        assert_eq!(strike(19.0, 5.0, [true; 3]), [None; 3], "one among many");
+        assert_eq!(strike(29.0, 5.0, [true; 3]), [None; 3], "one among many");
         let mut flow = Flow::new();
         flow.suspicion.competed(ms(1e3), false, 0.030, 100.0);
         flow.window = 20.0;
         flow.periods(1, 9.0);
-        let found = [2e3, 3e3, 12e3].map(|now| flow.suspicion.failed_strike(&flow.rules, ms(now), true));
+        let found = [2e3, 3e3, 12e3].map(|now| flow.suspicion.failed_strike(&flow.rules, ms(now), true, true));
         assert_eq!(found, [None, None, Some(60.0)], "immune at first");
+        assert_eq!(flow.suspicion.failed_strike(&flow.rules, ms(12e3), true, false), None, "others drain");
         flow.suspicion.emptied();
-        assert_eq!(flow.suspicion.failed_strike(&flow.rules, ms(12e3), true), None);
+        assert_eq!(flow.suspicion.failed_strike(&flow.rules, ms(12e3), true, true), None);
     }
 
     #[test]
