@@ -130,6 +130,11 @@ def test_one_line_says_what_is_wrong(tmp_path: Path, change: tuple[str, str], me
         ("td3", "logit_penalty = 1e300", "td3.logit_penalty: expected less than or equal to 1000000, not 1e+300"),
         ("td3", "reward_scale = 1e300", "td3.reward_scale: expected less than or equal to 1000000, not 1e+300"),
         ("td3", f"half_life = {10**400}", "td3.half_life: expected less than or equal to 9007199254740992, not 1000"),
+        (
+            "td3",
+            f"half_life = 0x{'f' * 5000}",
+            "td3.half_life: expected less than or equal to 9007199254740992, not digits",
+        ),
         ("td3", f"hidden = {[8] * 9}", f"td3.hidden: expected at most 8 entries, not {[8] * 9}"),
         ("validation", "jain = 1e308", "validation.jain: expected less than or equal to 1000000, not 1e+308"),
         ("validation", "loss = 1e308", "validation.loss: expected less than or equal to 1000000, not 1e+308"),

@@ -332,6 +332,9 @@ def _shown(given: Any) -> str:
         shown = f'"{given}"' if isinstance(given, str) else str(given)
     except RecursionError:
         shown = "lists or tables within each other without end"
+    except ValueError:
+        # Python writes no integers of thousands of digits.
+        shown = "digits without end"
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 

@@ -203,8 +203,8 @@ static inline void agent_on_idle_restart(struct agent *a, u64 now, u64 idle, u64
 }
 
 /*
- * Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. While somebody else has `driven`
- * the flow there are measurements and no rules: those would judge what has become of a window that was never theirs.
+ * Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked. Unless the policy has `driven` the
+ * flow there are measurements and no rules: those would judge what has become of a window that was never theirs.
  */
 noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, u64 pacing, bool driven)
 {

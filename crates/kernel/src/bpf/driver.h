@@ -179,8 +179,8 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 
 /*
  * Carries out the agent's answer if there is a new one. A late one counts as long as the rules have not taken over, nor slow
- * start has begun again: an action that was wanted before a drain would disturb it, and what is said to a record that does not ask only shows that the agent
- * is there.
+ * start has begun again: an action that was wanted before a drain would disturb it, and what is said to a record that does
+ * not ask only shows that the agent is there.
  */
 static noinline int take_answer(struct flow *f, const struct policy *p)
 {

@@ -148,7 +148,7 @@ static inline enum verdict guide_judge(struct guide *g, const struct rules *r, u
 	u64 window;
 
 	if (d->cause == CAUSE_TICK && !drain_emptied(d, g->base)) {
-		/* Others have another clock, or are of another kind: it leaves nothing behind. */
+		/* Others have another clock, or are of another kind: it leaves nothing but a strike in vain. */
 		g->mode = MODE_FOLLOW;
 		g->last_drain = g->undisturbed_drain;
 		g->average = g->undisturbed_average;

@@ -90,8 +90,8 @@ static inline void suspicion_restart(struct suspicion *p)
 }
 
 /*
- * A drain by the time of day, when all of this kind drain, has not emptied the queue, and may have left it as it was; `even` says that
- * the queue does not fall at the others' either. The window to compete with if that is reason enough, else 0.
+ * A drain by the time of day, when all of this kind drain, has not emptied the queue, and may have left it as it was; `even`
+ * says that the queue does not fall at the others' either. The window to compete with if that is reason enough, else 0.
  */
 noinline u64 suspicion_failed_strike(struct suspicion *p, const struct rules *r, u64 now, bool stayed, bool even)
 {

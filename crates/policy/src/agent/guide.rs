@@ -323,8 +323,8 @@ impl Guide {
             return Verdict::Follow;
         };
         if drain.cause == Cause::Tick && !drain.emptied(self.base) {
-            // Others have another clock, or are of another kind: it leaves nothing behind, lest this flow rests when they
-            // drain for a reason.
+            // Others have another clock, or are of another kind: it leaves nothing behind but a strike in vain, lest this flow
+            // rests when they drain for a reason.
             (self.last_drain, self.average) = self.undisturbed;
             let (stayed, even) = (drain.left_all(&self.rules, self.base), self.beat.is_even(&self.rules));
             return match self.suspicion.failed_strike(&self.rules, now, stayed, even) {

@@ -31,7 +31,7 @@ pub(super) struct Suspicion {
     reference: f64,
     /// Drains that left the queue nearly as it was, since one has emptied it.
     in_vain: u32,
-    /// Drains by the time of day that did, one after the other.
+    /// Drains by the time of day that did, one after the other, competitions between them or not.
     strikes_in_vain: u32,
     /// Average queueing delay in s over seconds.
     level: f64,
@@ -121,8 +121,8 @@ impl Suspicion {
         (pressed && now >= self.immune_until).then(|| window.max(rules.neighbour.regained * self.reference))
     }
 
-    /// Whether anything speaks for a neighbour at all, though too little to compete: pressure, drains in vain, or a
-    /// competition that ended lately.
+    /// Whether anything speaks for a neighbour at all, though too little to compete: pressure, drains in vain that a flow began
+    /// by itself, or a competition that ended lately.
     pub(super) fn stirs(&self, rules: &Rules, now: Nanos) -> bool {
         let lately = |past: &Past| now - past.ended < rules.neighbour.memory;
         self.pressed > 0 || self.in_vain >= rules.neighbour.drains || self.past.as_ref().is_some_and(lately)
