@@ -20,7 +20,7 @@ RESOLVED = "config.toml"
 
 Share = Annotated[float, Field(ge=0, le=1)]
 NotNegative = Annotated[float, Field(ge=0)]
-Weight = Annotated[float, Field(ge=0, le=1e6)]
+Moderate = Annotated[float, Field(ge=0, le=1e6)]
 Count = Annotated[int, Field(ge=1, le=2**53)]
 CountOrZero = Annotated[int, Field(ge=0, le=2**53)]
 Sizes = Annotated[tuple[Annotated[int, Field(ge=2, le=4096)], ...], Field(min_length=1, max_length=8, strict=False)]
@@ -97,17 +97,17 @@ class Td3Settings(Settings):
     """Updates in which the step size halves; 0: it stays."""
     learning_rate_floor: Share = 0.05
     """The step size stays above this share of its first value."""
-    gradient_norm: Weight = 0.0
+    gradient_norm: Moderate = 0.0
     """Longer gradients are shortened to this norm; 0: none are."""
     tau: Annotated[float, Field(gt=0, le=1)] = 0.005
     """How far the target networks move towards the trained ones with each update of the actor."""
     policy_delay: Count = 2
     """Updates of the critics for one of the actor and the targets."""
-    target_noise: Weight = 0.2
+    target_noise: Moderate = 0.2
     """Standard deviation of the noise on the target policy's actions, which smooths the value over similar actions."""
-    target_noise_clip: Weight = 0.5
+    target_noise_clip: Moderate = 0.5
     """That noise is clipped to plus or minus this."""
-    logit_penalty: Weight = 0.0
+    logit_penalty: Moderate = 0.0
     """Weight, in the actor's loss, of the mean square of what tanh makes the actions of; 0: the actor is free to
     saturate, where nothing is learnt any more."""
     hidden: Sizes = (256, 128, 64)
@@ -147,15 +147,15 @@ class ValidationSettings(Settings):
     """Seed of the first episode; the next has one more. Never use these seeds, or those of training, for a test."""
     environment: dict[str, Any] = {}
     """Keys that differ from `[environment]`, in its tables too."""
-    jain: Weight = 1.0
+    jain: Moderate = 1.0
     """Weight of Jain's index, over 500 ms slots."""
-    utilization: Weight = 1.0
+    utilization: Moderate = 1.0
     """Weight of the utilisation."""
-    settled: Weight = 0.1
+    settled: Moderate = 0.1
     """Weight of the share of arrivals, departures and changes after which all flows come to equal shares and stay."""
-    delay: Weight = 0.05
+    delay: Moderate = 0.05
     """Weight, negative, of the mean round-trip time beyond the base, in units of the base and at most 1."""
-    loss: Weight = 1.0
+    loss: Moderate = 1.0
     """Weight, negative, of the share of packets lost beyond the random loss."""
     tail: Share = 0.5
     """Weight of the 10th percentile; the rest is that of the mean."""

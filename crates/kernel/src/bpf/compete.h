@@ -3,9 +3,8 @@
 #ifndef ASTRAEA_COMPETE_H
 #define ASTRAEA_COMPETE_H
 
-#include "drain.h"
-#include "tick.h"
 #include "cubic.h"
+#include "drain.h"
 #include "loss_intervals.h"
 #include "suspicion.h"
 

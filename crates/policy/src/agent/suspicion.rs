@@ -147,10 +147,10 @@ impl Suspicion {
     pub(super) fn failed_strike(&mut self, rules: &Rules, now: Nanos, stayed: bool, even: bool) -> Option<f64> {
         let NeighbourRules { strikes, former, regained, .. } = rules.neighbour;
         self.strikes_in_vain = if stayed { self.strikes_in_vain + 1 } else { 0 };
-        let fallen = libm::log(self.reference / self.last_window) > rules.neighbour.shrunk_logarithm();
-        let large = self.reference >= former && fallen;
-        (self.strikes_in_vain >= strikes && large && even && now >= self.immune_until)
-            .then_some(regained * self.reference)
+        let fallen = self.reference >= former
+            && libm::log(self.reference / self.last_window) > rules.neighbour.shrunk_logarithm();
+        let reason = self.strikes_in_vain >= strikes && even && fallen && now >= self.immune_until;
+        reason.then_some(regained * self.reference)
     }
 
     /// Whether much of the window was given up to a queue that stayed.
