@@ -56,14 +56,16 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
  * for slow start, where a window's growth in bunches decides who of two gets how much, and for gaps: the end of a drain, a
- * bunch of acknowledgements. Below two packets nothing but the pace keeps to the window. With a sixteenth more than window
- * over round-trip time, gaps close and the window stays what limits.
+ * bunch of acknowledgements. Below two packets nothing but the pace keeps to the window, and to a small one the pace keeps with
+ * a packet more in flight. Else, with a sixteenth more than window over round-trip time, gaps close and the window stays what
+ * limits.
  */
 static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now,
 				u32 used)
 {
-	u64 pacing = p ? agent_pacing(&f->agent, p) : 0, pace = pacing + pacing / 16, gap;
-	u32 cwnd = agent_cwnd(&f->agent), flight = in_flight_of(tp), most, allowed;
+	u64 room = p ? agent_room(&f->agent, p) : 0, pacing = p ? agent_pacing(&f->agent, p) : 0;
+	u64 pace = pacing + ((PACKET - room) >> 20) * (pacing / 16), gap;
+	u32 cwnd = agent_cwnd(&f->agent, room), flight = in_flight_of(tp), most, allowed;
 	bool paced;
 
 	gap = pace ? max(SECOND * tp->mss_cache / pace, 1ull) : MS;
@@ -91,7 +93,7 @@ static inline void set_driver(struct sock *sk, struct tcp_sock *tp, struct flow 
 			__sync_fetch_and_add(&c->fallbacks[reason], 1);
 		if (f->begun && !f->reason) {
 			cubictcp_init(sk);
-			tp->snd_cwnd = agent_cwnd(a);
+			tp->snd_cwnd = agent_cwnd(a, 0);
 			if (!a->startup.running)
 				tp->snd_ssthresh = tp->snd_cwnd;
 		}

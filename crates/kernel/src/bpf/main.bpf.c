@@ -65,7 +65,7 @@ int astraea_ssthresh(u64 *ctx)
 
 	if (f)
 		f->prr_delivered = 0;
-	return f && !f->reason ? agent_cwnd(&f->agent) : cubictcp_recalc_ssthresh(sk);
+	return f && !f->reason ? agent_cwnd(&f->agent, 0) : cubictcp_recalc_ssthresh(sk);
 }
 
 SEC("struct_ops")
@@ -78,7 +78,7 @@ int astraea_undo_cwnd(u64 *ctx)
 		return tcp_reno_undo_cwnd(sk);
 	if (f->state == TCP_CA_Loss)
 		agent_on_spurious_timeout(&f->agent);
-	return agent_cwnd(&f->agent);
+	return agent_cwnd(&f->agent, 0);
 }
 
 SEC("struct_ops")

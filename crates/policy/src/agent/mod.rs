@@ -309,6 +309,15 @@ impl Agent {
         now.saturating_sub(self.heard) as f64 > usual.max(Self::SILENCE as f64)
     }
 
+    /// Whether the law drives a window of so few packets that whole ones would change it by much. The pace keeps to such a
+    /// window, and one packet more may be in flight: three packets for 3.7 would be a fifth less than it says.
+    fn is_small(&self) -> bool {
+        self.guide.is_some()
+            && !self.startup.is_running()
+            && !self.is_competing()
+            && self.cwnd <= self.config.rules.modest * self.mss
+    }
+
     /// Carries out an action (clipped to -1..=1) on the window.
     pub fn act(&mut self, action: f64) {
         let (config, srtt) = (&self.config, self.monitor.srtt());
@@ -440,7 +449,8 @@ impl Controller for Agent {
     }
 
     fn cwnd(&self) -> u64 {
-        self.cwnd.max(action::FLOOR * self.mss) as u64
+        let room = if self.is_small() { self.mss } else { 0.0 };
+        (self.cwnd + room).max(action::FLOOR * self.mss) as u64
     }
 
     fn pacing_rate(&self) -> Option<f64> {

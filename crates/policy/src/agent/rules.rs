@@ -57,7 +57,8 @@ pub struct Rules {
     /// Share of the window without its queue that is kept when a queue ends slow start: the window doubled in the last
     /// round trip, and others yield.
     pub kept: f64,
-    /// Window in packets up to which the queue that a newcomer finds is the others'.
+    /// Window in packets up to which the queue that a newcomer finds is the others', and which the pace keeps to rather than
+    /// the number of packets in flight.
     pub modest: f64,
     /// How long after slow start (and five round trips) a flow is a newcomer, in ns.
     pub newcomer: Nanos,

@@ -316,6 +316,17 @@ fn a_queue_on_the_way_back_is_left_out() {
 }
 
 #[test]
+fn one_packet_more_than_a_small_window_may_be_in_flight() {
+    let cwnd = |form, window: f64| Flow::under_way(form, window).agent.cwnd();
+    assert_eq!(cwnd(Form::Guided, 3_700.0), 4_700, "the pace keeps to 3.7");
+    assert_eq!((cwnd(Form::Guided, 40_000.0), cwnd(Form::Guided, 40_001.0)), (41_000, 40_001));
+    assert_eq!(cwnd(Form::Pure, 3_700.0), 3_700);
+    let mut starting = Flow::of(Form::Guided);
+    starting.agent.set_window(3_700.0);
+    assert_eq!(starting.agent.cwnd(), 3_700);
+}
+
+#[test]
 fn a_window_below_two_packets_is_paced() {
     let mut flow = Flow::under_way(Form::Guided, 500.0);
     assert_eq!(flow.agent.cwnd(), 2_000, "two packets may be in flight");
