@@ -63,6 +63,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 	}
 	e->window = a->window;
 	e->pacing = agent_pacing(a, p);
+	e->room = agent_room(a, p);
 }
 
 #endif

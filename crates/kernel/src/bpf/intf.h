@@ -304,6 +304,7 @@ struct probe {
 	__s32 action;
 	__u64 window;
 	__u64 pacing;
+	__u64 room;
 	__u64 ns;
 	__s32 state[STATE];	/* of PROBE_DECIDE: the state that is answered */
 };
