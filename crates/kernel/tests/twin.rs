@@ -227,6 +227,7 @@ impl Controller for Twin {
         let roomy = self.float.cwnd() as f64 > self.float.window() + 0.5 * f64::from(MSS);
         let plain = self.float_window() > 2.0 && !(39.9..40.1).contains(&self.float_window());
         assert!(!plain || roomy == (event.room > 0), "{} packets at {now} ns", self.float_window());
+        assert!(!roomy || !self.float.is_competing() && !self.float.is_starting());
         let small = plain && roomy;
         let difference = (event.window as f64 / PACKET / self.float_window()).ln().abs();
         let mut log = self.log.lock().unwrap();

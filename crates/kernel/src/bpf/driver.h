@@ -64,7 +64,7 @@ static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flo
 				u32 used)
 {
 	u64 room = p ? agent_room(&f->agent, p) : 0, pacing = p ? agent_pacing(&f->agent, p) : 0;
-	u64 pace = pacing + ((PACKET - room) >> 20) * (pacing / 16), gap;
+	u64 pace = pacing + ((PACKET - room) >> 20) * (pacing / 16), gap; /* no branch, as in agent_room() */
 	u32 cwnd = agent_cwnd(&f->agent, room), flight = in_flight_of(tp), most, allowed;
 	bool paced;
 
