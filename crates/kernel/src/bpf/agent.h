@@ -285,15 +285,13 @@ noinline int agent_act(const struct policy *p, struct agent *a, s64 action)
 
 /*
  * PACKET where the law drives a window of so few packets that whole ones would change it by much, else 0. The pace keeps to
- * such a window, and one packet more may be in flight: three packets for 3.7 would be a fifth less than it says. By signs of
- * differences, for the verifier would follow both sides of each branch to the end.
+ * such a window, and one packet more may be in flight: three packets for 3.7 would be a fifth less than it says.
  */
-static inline u64 agent_room(const struct agent *a, const struct policy *p)
+noinline u64 agent_room(const struct policy *p, const struct agent *a)
 {
-	u64 competes = ((u64)(a->guide.mode ^ MODE_COMPETE) - 1) >> 63;
-	u64 other = (p->form ^ FORM_GUIDED) | a->startup.running | competes;
-
-	return ((other - 1) & (a->window - p->rules.modest - 1)) >> 63 << 20;
+	if (!p || !a)
+		return 0;
+	return p->form == FORM_GUIDED && !a->startup.running && !is_competing(a) && a->window <= p->rules.modest ? PACKET : 0;
 }
 
 /* How many whole packets may be in flight. */
@@ -303,12 +301,15 @@ static inline u32 agent_cwnd(const struct agent *a, u64 room)
 }
 
 /* The pace in payload bytes/s, 0 before the first round trip. */
-static inline u64 agent_pacing(const struct agent *a, const struct policy *p)
+noinline u64 agent_pacing(const struct policy *p, const struct agent *a)
 {
-	/* In quarters. After an outage the average remembers the packet that waited through it. */
-	u64 gain = a->startup.running ? 8 : p->form == FORM_GUIDED && is_competing(a) ? 5 : 4;
-	u64 srtt = a->last_rtt ? min(a->monitor.srtt, 2 * (a->last_rtt + a->way_back.standing)) : a->monitor.srtt;
+	u64 gain, srtt;
 
+	if (!p || !a)
+		return 0;
+	/* In quarters. After an outage the average remembers the packet that waited through it. */
+	gain = a->startup.running ? 8 : p->form == FORM_GUIDED && is_competing(a) ? 5 : 4;
+	srtt = a->last_rtt ? min(a->monitor.srtt, 2 * (a->last_rtt + a->way_back.standing)) : a->monitor.srtt;
 	if (!srtt)
 		return 0;
 	return mul_shr(ratio((a->window * a->mss >> 12) * gain, srtt, 20), SECOND, 30);

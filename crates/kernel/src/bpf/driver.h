@@ -60,11 +60,11 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * a packet more in flight. Else, with a sixteenth more than window over round-trip time, gaps close and the window stays what
  * limits.
  */
-static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flow *f, const struct policy *p, u64 now,
-				u32 used)
+static noinline int write_window(struct sock *sk, struct flow *f, const struct policy *p, u64 now, u32 used)
 {
-	u64 room = p ? agent_room(&f->agent, p) : 0, pacing = p ? agent_pacing(&f->agent, p) : 0;
-	u64 pace = pacing + ((PACKET - room) >> 20) * (pacing / 16), gap; /* no branch, as in agent_room() */
+	struct tcp_sock *tp = (void *)sk;
+	u64 room = agent_room(p, &f->agent), pacing = agent_pacing(p, &f->agent);
+	u64 pace = room ? pacing : pacing + pacing / 16, gap;
 	u32 cwnd = agent_cwnd(&f->agent, room), flight = in_flight_of(tp), most, allowed;
 	bool paced;
 
@@ -75,6 +75,7 @@ static inline void write_window(struct sock *sk, struct tcp_sock *tp, struct flo
 	set_paced(sk, f, paced);
 	tp->snd_cwnd = min(paced ? cwnd : min(cwnd, flight + allowed), tp->snd_cwnd_clamp);
 	sk->sk_pacing_rate = pace ? min(pace, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
+	return 0;
 }
 
 /* Changes who drives a flow, which goes on from the window that it has. */
@@ -230,7 +231,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 
 	if (f->reason)
 		a->window = (u64)tp->snd_cwnd * PACKET;
-	ask = agent_end_period(p, a, now, p ? agent_pacing(a, p) : 0, !f->reason);
+	ask = agent_end_period(p, a, now, agent_pacing(p, a), !f->reason);
 	if (counted)
 		__sync_fetch_and_add(&counted->periods, 1);
 	if (reason || !c) {

@@ -53,7 +53,7 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 			e->action = network_action(p, a);
 			return;
 		}
-		if (agent_end_period(p, a, e->now, agent_pacing(a, p), true)) {
+		if (agent_end_period(p, a, e->now, agent_pacing(p, a), true)) {
 			e->action = network_action(p, a);
 			agent_act(p, a, e->action);
 		}
@@ -62,8 +62,8 @@ static inline void take_event(struct agent *a, const struct policy *p, struct pr
 		break;
 	}
 	e->window = a->window;
-	e->pacing = agent_pacing(a, p);
-	e->room = agent_room(a, p);
+	e->pacing = agent_pacing(p, a);
+	e->room = agent_room(p, a);
 }
 
 #endif

@@ -130,7 +130,7 @@ static inline int tx_start(struct sock *sk, struct flow *f)
 		agent_on_idle_restart(&f->agent, now, idle, rto);
 		f->period_ends = now + period;
 		if (!f->reason)
-			write_window(sk, tp, f, p, now, 0);
+			write_window(sk, f, p, now, 0);
 	}
 	return 0;
 }
@@ -222,7 +222,7 @@ int astraea_cong_control(u64 *ctx)
 		set_paced(sk, f, false);
 		fallback_control(sk, tp, f, ctx[1], ctx[2], ack.acked, lost);
 	} else {
-		write_window(sk, tp, f, p, ack.now, ack.used);
+		write_window(sk, f, p, ack.now, ack.used);
 	}
 	return 0;
 }
