@@ -175,6 +175,17 @@ def test_what_is_varied_is_said(tmp_path: Path) -> None:
     assert sentence(run).endswith("buffer 1 BDP). Varied: link.bottleneck.rate.")
 
 
+def test_a_sweep_of_a_single_point_is_said_as_it_ran(tmp_path: Path) -> None:
+    points = [("2 flows", {"flow.count": 2, "link.bottleneck.rate": "20Mbps"})]
+    run = load(write_run(tmp_path / "run", trials=1, lives=[(0.0, 2.0)], points=points))
+    assert sentence(run) == (
+        "2 flows (40 s apart, 120 s each) over bottleneck (20 Mbps, 15 ms one way, drop-tail buffer 1 BDP)."
+    )
+    points = [("other", {"link.other.rate": "20Mbps"})]
+    run = load(write_run(tmp_path / "other", trials=1, lives=[(0.0, 2.0)], points=points))
+    assert sentence(run).endswith("buffer 1 BDP). Varied: link.other.rate.")
+
+
 def test_axes_do_not_magnify_what_hardly_differs() -> None:
     assert domain(np.array([8.318, 8.320]), zero=False) == pytest.approx([8.318 - 0.416, 8.320 + 0.416])
     assert domain(np.array([60.0, 100.0]), zero=False) == pytest.approx([55, 105])

@@ -195,7 +195,7 @@ def _summary(summary: Summary, schemes: list[str]) -> Summary:
 
 
 def _points(results: dict[str, Any], trials: list[Trial], schemes: list[str]) -> list[Point]:
-    """The points that have trials; at least one."""
+    """The points that have trials; at least one. A single one needs no label."""
     points = [
         Point(
             index, str(point.get("label") or ""), point.get("values", {}), _summary(point.get("summary", {}), schemes)
@@ -203,7 +203,9 @@ def _points(results: dict[str, Any], trials: list[Trial], schemes: list[str]) ->
         for index, point in enumerate(results.get("points", []))
         if any(trial.point == index for trial in trials)
     ]
-    return points if len(points) > 1 else [Point(0, "", {}, _summary(results["summary"], schemes))]
+    if len(points) > 1:
+        return points
+    return [Point(0, "", points[0].values if points else {}, _summary(results["summary"], schemes))]
 
 
 def _read_table(path: Path, columns: tuple[str, ...]) -> pl.DataFrame | None:

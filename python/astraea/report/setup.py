@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
+from astraea.errors import UserError
 from astraea.report.run import Run
+from astraea.scenario.overrides import set_key
 
 SOURCES = {"sized": "file transfer", "on_off": "on-off", "poisson": "message", "periodic": "message"}
 QUEUES = {"droptail": "drop-tail", "codel": "CoDel", "fq_codel": "FQ-CoDel", "pie": "PIE", "red": "RED"}
@@ -16,8 +19,9 @@ MAX_LISTED = 3
 
 def sentence(run: Run) -> str:
     """Such as "3 flows (40 s apart, 120 s each) over bottleneck (100 Mbps, 15 ms one way, …)", and what is varied."""
-    groups = [group for group in _items(run.scenario.get("flow")) if isinstance(group, Mapping)]
-    links = run.scenario.get("link")
+    scenario = _only_point(run) or run.scenario
+    groups = [group for group in _items(scenario.get("flow")) if isinstance(group, Mapping)]
+    links = scenario.get("link")
     links = links if isinstance(links, Mapping) else {}
     parts = []
     if groups:
@@ -30,9 +34,22 @@ def sentence(run: Run) -> str:
         if len(links) > MAX_LISTED:
             listed.append(f"{len(links) - MAX_LISTED} more links")
         parts.append(_enumerate(listed))
-    swept = dict.fromkeys(key for point in run.points for key in point.values)
+    swept = dict.fromkeys(key for point in run.points for key in point.values) if scenario is run.scenario else ()
     said = (" over ".join(parts), f"Varied: {', '.join(swept)}" if swept else "")
     return " ".join(f"{text}." for text in said if text)
+
+
+def _only_point(run: Run) -> dict[str, Any] | None:
+    """The scenario as it ran, if its sweep has a single point and so varies nothing."""
+    if len(run.points) != 1:
+        return None
+    scenario = deepcopy(run.scenario)
+    try:
+        for key, value in run.points[0].values.items():
+            set_key(scenario, key, value)
+    except UserError:
+        return None
+    return scenario
 
 
 def _group(group: Mapping[str, Any]) -> str:
