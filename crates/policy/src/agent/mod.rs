@@ -3,6 +3,7 @@
 mod base_loss;
 mod beat;
 mod compete;
+mod crowd;
 mod doubt;
 mod drain;
 mod guide;
