@@ -12,8 +12,9 @@
 const volatile u64 interface = INTERFACE_MARK;
 
 #define TOGETHER MS		/* as much as fills this time leaves at once, as with the kernel's pacing … */
-#define LEAST_TOGETHER 2	/* … two packets at least … */
+#define LEAST_TOGETHER 2	/* … two packets at least, or twice that of a small window, whose acknowledgements are for two … */
 #define MOST_TOGETHER 45	/* … and 64 KiB at most */
+#define HURRIED 8		/* times the pace at which a flow leaves the kernel's pacing */
 #define GAP 8			/* what is missing in flight is a gap when it is more than this part of the window */
 #define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
 #define RETURN_AFTER 33		/* … and inside before it comes back */
@@ -56,9 +57,9 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
  * for slow start, where a window's growth in bunches decides who of two gets how much, and for gaps: the end of a drain, a
- * bunch of acknowledgements. Below two packets nothing but the pace keeps to the window, and to a small one the pace keeps with
- * a packet more in flight. Else, with a sixteenth more than window over round-trip time, gaps close and the window stays what
- * limits.
+ * bunch of acknowledgements, and nothing in flight that could clock out what may not leave yet. Below two packets nothing but
+ * the pace keeps to the window, and to a small one the pace keeps with a packet more in flight. Else, with a sixteenth more than
+ * window over round-trip time, gaps close and the window stays what limits.
  */
 static noinline int write_window(struct sock *sk, struct flow *f, const struct policy *p, u64 now, u32 used)
 {
@@ -69,10 +70,14 @@ static noinline int write_window(struct sock *sk, struct flow *f, const struct p
 	bool paced;
 
 	gap = pace ? max(SECOND * tp->mss_cache / pace, 1ull) : MS;
-	most = clamp(TOGETHER / gap, (u64)LEAST_TOGETHER, (u64)MOST_TOGETHER);
+	most = clamp(TOGETHER / gap, (u64)LEAST_TOGETHER << (room >> 20), (u64)MOST_TOGETHER);
 	allowed = clock_out(&f->clock, now, gap, most, used, flight);
-	paced = f->agent.startup.running || !flight || f->agent.window < FLOOR || cwnd > flight + max(most, cwnd / GAP);
+	paced = f->agent.startup.running || !(flight | allowed) || f->agent.window < FLOOR ||
+		cwnd > flight + max(most, cwnd / GAP);
 	set_paced(sk, f, paced);
+	/* Each packet that is paced puts off the next: at the pace of acknowledgements there would always be one that waits. */
+	if (!paced && f->paced)
+		pace *= HURRIED;
 	tp->snd_cwnd = min(paced ? cwnd : min(cwnd, flight + allowed), tp->snd_cwnd_clamp);
 	sk->sk_pacing_rate = pace ? min(pace, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
 	return 0;
