@@ -184,6 +184,8 @@ def test_a_sweep_of_a_single_point_is_said_as_it_ran(tmp_path: Path) -> None:
     points = [("other", {"link.other.rate": "20Mbps"})]
     run = load(write_run(tmp_path / "other", trials=1, lives=[(0.0, 2.0)], points=points))
     assert sentence(run).endswith("buffer 1 BDP). Varied: link.other.rate.")
+    run = load(write_run(tmp_path / "text", trials=1, lives=[(0.0, 2.0)], points=[("", {"flow.count": "two"})]))
+    assert sentence(run).startswith("3 flows")
 
 
 def test_axes_do_not_magnify_what_hardly_differs() -> None:

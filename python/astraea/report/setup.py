@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from pydantic import ValidationError
+
 from astraea.errors import UserError
+from astraea.report.layout import Scenario
 from astraea.report.run import Run
 from astraea.scenario.overrides import set_key
 
@@ -41,13 +44,14 @@ def sentence(run: Run) -> str:
 
 def _only_point(run: Run) -> dict[str, Any] | None:
     """The scenario as it ran, if its sweep has a single point and so varies nothing."""
-    if len(run.points) != 1:
+    if len(run.points) != 1 or not run.points[0].values:
         return None
-    scenario = deepcopy(run.scenario)
     try:
+        scenario = deepcopy(run.scenario)
         for key, value in run.points[0].values.items():
             set_key(scenario, key, value)
-    except UserError:
+        Scenario.model_validate(scenario, strict=True)
+    except (UserError, ValidationError, RecursionError):
         return None
     return scenario
 
@@ -82,7 +86,7 @@ def _link(name: str, link: Any) -> str:
     loss = link.get("loss")
     if isinstance(loss, Mapping):
         details.append("loss in bursts")
-    elif isinstance(loss, (int, float)) and loss > 0:
+    elif isinstance(loss, (int, float)) and 0 < loss <= 1:
         details.append(f"{100 * loss:.3g} % random loss")
     return name + _bracket(details)
 

@@ -23,20 +23,22 @@ const volatile u64 interface = INTERFACE_MARK;
 /*
  * Turns the kernel's own pacing of a flow on, or off again where nobody else wants it. It stays on while the next packet is to
  * wait: TCP would send at once, but stamp the packet with the time that it was to wait for, and its round trip would seem
- * shorter than the path by that.
+ * shorter than the path by that. Returns whether it is on for such a packet only.
  */
-static inline void set_paced(struct sock *sk, struct flow *f, bool paced)
+static inline bool set_paced(struct sock *sk, struct flow *f, bool paced)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 
 	if (paced && sk->sk_pacing_status == SK_PACING_NONE) {
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 		f->paced = 1;
-	} else if (!paced && f->paced && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul &&
-		   tp->tcp_wstamp_ns <= bpf_ktime_get_ns()) {
+	} else if (!paced && f->paced && sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul) {
+		if (tp->tcp_wstamp_ns > bpf_ktime_get_ns())
+			return true;
 		sk->sk_pacing_status = SK_PACING_NONE;
 		f->paced = 0;
 	}
+	return false;
 }
 
 /*
@@ -57,7 +59,7 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
  * for slow start, where a window's growth in bunches decides who of two gets how much, and for gaps: the end of a drain, a
- * bunch of acknowledgements, and nothing in flight that could clock out what may not leave yet. Below two packets nothing but
+ * bunch of acknowledgements, and less in flight than a receiver acknowledges at once. Below two packets nothing but
  * the pace keeps to the window, and to a small one the pace keeps with a packet more in flight. Else, with a sixteenth more than
  * window over round-trip time, gaps close and the window stays what limits.
  */
@@ -72,11 +74,10 @@ static noinline int write_window(struct sock *sk, struct flow *f, const struct p
 	gap = pace ? max(SECOND * tp->mss_cache / pace, 1ull) : MS;
 	most = clamp(TOGETHER / gap, (u64)LEAST_TOGETHER << (room >> 20), (u64)MOST_TOGETHER);
 	allowed = clock_out(&f->clock, now, gap, most, used, flight);
-	paced = f->agent.startup.running || !(flight | allowed) || f->agent.window < FLOOR ||
+	paced = f->agent.startup.running || flight + allowed < LEAST_TOGETHER || f->agent.window < FLOOR ||
 		cwnd > flight + max(most, cwnd / GAP);
-	set_paced(sk, f, paced);
 	/* Each packet that is paced puts off the next: at the pace of acknowledgements there would always be one that waits. */
-	if (!paced && f->paced)
+	if (set_paced(sk, f, paced))
 		pace *= HURRIED;
 	tp->snd_cwnd = min(paced ? cwnd : min(cwnd, flight + allowed), tp->snd_cwnd_clamp);
 	sk->sk_pacing_rate = pace ? min(pace, (u64)sk->sk_max_pacing_rate) : sk->sk_max_pacing_rate;
@@ -150,7 +151,7 @@ static inline bool is_inside(const struct flow *f, const struct policy *p, u64 b
 }
 
 /* Sends the flow's period to the agent. Returns whether it got there. */
-static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
+static noinline int send_record(struct flow *f, struct sock *sk, const struct policy *p, u32 ask)
 {
 	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 	struct agent *a = &f->agent;
@@ -173,7 +174,7 @@ static noinline int send_record(struct flow *f, struct sock *sk, u32 ask)
 	r->srtt = a->monitor.srtt;
 	r->base = a->guide.base;
 	r->window = a->window;
-	r->pacing = sk->sk_pacing_rate;
+	r->pacing = min(agent_pacing(p, a), (u64)sk->sk_max_pacing_rate);
 	r->in_flight = a->monitor.in_flight;
 	r->mss = a->mss;
 	r->slot = f->id & (FLOWS - 1);
@@ -244,7 +245,7 @@ static inline void end_period(struct sock *sk, struct tcp_sock *tp, struct flow 
 		return;
 	}
 	if (c->decider == DECIDER_AGENT) {
-		send_record(f, sk, ask && !f->reason);
+		send_record(f, sk, p, ask && !f->reason);
 		reason = f->record - f->answered > c->patience ? REASON_SILENT : REASON_NONE;
 	}
 	base = shortest_lately(&f->lately, now, a->last_rtt);
