@@ -3,7 +3,6 @@
 mod base_loss;
 mod beat;
 mod compete;
-mod crowd;
 mod doubt;
 mod drain;
 mod guide;
