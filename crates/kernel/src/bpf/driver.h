@@ -12,9 +12,9 @@
 const volatile u64 interface = INTERFACE_MARK;
 
 #define TOGETHER MS		/* as much as fills this time leaves at once, as with the kernel's pacing … */
-#define LEAST_TOGETHER 2	/* … two packets at least, or twice that of a small window, whose acknowledgements are for two … */
+#define LEAST_TOGETHER 2	/* … two packets at least, as one acknowledgement is for, and two such pairs of a small window … */
 #define MOST_TOGETHER 45	/* … and 64 KiB at most */
-#define HURRIED 8		/* times the pace at which a flow leaves the kernel's pacing */
+#define HURRIED 8		/* times the pace, while the kernel's own pacing is to go off */
 #define GAP 8			/* what is missing in flight is a gap when it is more than this part of the window */
 #define LEAVE_AFTER 3		/* periods outside the domain before a flow changes to CUBIC … */
 #define RETURN_AFTER 33		/* … and inside before it comes back */
@@ -59,9 +59,9 @@ static inline u32 clock_out(struct clock *c, u64 now, u64 gap, u32 most, u32 use
  * The window and the pace of a flow that the policy drives, at an acknowledgement with so many packets in flight before it,
  * or at a start. Acknowledgements clock packets out; the timers of the kernel's pacing cost more than all the rest and are
  * for slow start, where a window's growth in bunches decides who of two gets how much, and for gaps: the end of a drain, a
- * bunch of acknowledgements, and less in flight than a receiver acknowledges at once. Below two packets nothing but
- * the pace keeps to the window, and to a small one the pace keeps with a packet more in flight. Else, with a sixteenth more than
- * window over round-trip time, gaps close and the window stays what limits.
+ * bunch of acknowledgements, less in flight than receivers acknowledge soon. Below two packets nothing but the pace keeps to the
+ * window, and to a small one the pace keeps with a packet more in flight. Else, with a sixteenth more than window over
+ * round-trip time, gaps close and the window stays what limits.
  */
 static noinline int write_window(struct sock *sk, struct flow *f, const struct policy *p, u64 now, u32 used)
 {
