@@ -56,7 +56,7 @@ fn stride(s: &Stride) -> intf::Stride {
 }
 
 fn rules(r: &Rules) -> intf::Rules {
-    let (losses, leap, drain, neighbour) = (&r.losses, &r.leap, &r.drain, &r.neighbour);
+    let (losses, crowd, leap, drain, neighbour) = (&r.losses, &r.crowd, &r.leap, &r.drain, &r.neighbour);
     intf::Rules {
         backlog: (r.backlog * f64::from(1 << 20)) as i64,
         per_reference: ((1_u64 << 40) as f64 / Rules::REFERENCE).round() as i64,
@@ -98,6 +98,11 @@ fn rules(r: &Rules) -> intf::Rules {
         losses_unknown: q24(losses.unknown),
         losses_belief: losses.belief as u64,
         losses_deviations: q24(losses.deviations),
+        crowd_average: nanos(crowd.average),
+        crowd_seen: q24(crowd.seen),
+        crowd_base_most: q24(crowd.base_most),
+        crowd_gain: q24(crowd.gain),
+        crowd_few: (crowd.few * f64::from(1 << 20)) as u64,
         leap_every: leap.every,
         leap_loss: q24(leap.loss),
         leap_high: q24(leap.high),

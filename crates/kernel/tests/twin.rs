@@ -47,6 +47,8 @@ struct Log {
     /// Timeouts, and marks.
     timeouts: u64,
     marks: u64,
+    /// Periods in which what had been lost for long let losses count more.
+    crowded: u64,
     /// Periods that made the base round-trip time longer.
     longer: u64,
     /// Periods in which drains by the time of day made a flow compete.
@@ -221,6 +223,7 @@ impl Controller for Twin {
         let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
         let guide = &self.fixed.guide;
         let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
+        let crowded = guide.law.more > 0;
         let hurry = guide.law.hurry;
         let slowed = hurry.brink > 0 && hurry.idle_rounds > self.laid.rules.hurry_after;
         // One packet more than the window may be in flight, or none: at 40 packets the last digits decide.
@@ -238,6 +241,7 @@ impl Controller for Twin {
         log.counted += u64::from(counted);
         log.held += u64::from(held);
         log.slowed += u64::from(slowed);
+        log.crowded += u64::from(crowded);
         log.longer += u64::from(longer);
         log.struck += u64::from(struck);
         log.left += u64::from(left);
@@ -311,7 +315,7 @@ const ALONE: Case = Case {
 
 const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
 
-const CASES: [Case; 23] = [
+const CASES: [Case; 24] = [
     Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
     Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
     Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
@@ -334,6 +338,22 @@ const CASES: [Case; 23] = [
             (4.9, 20.0),
             (5.6, 20.0),
             (6.3, 20.0),
+        ],
+        ..ALONE
+    },
+    // A crowd whose backlogs do not fit into the buffer.
+    Case {
+        rate: 2e7,
+        buffer: 24_000,
+        flows: &[
+            (0.3, 15.0),
+            (0.6, 15.0),
+            (0.9, 15.0),
+            (1.2, 15.0),
+            (1.5, 15.0),
+            (1.8, 15.0),
+            (2.1, 15.0),
+            (0.0, 15.0),
         ],
         ..ALONE
     },
@@ -446,6 +466,7 @@ fn integers_decide_as_floating_point_does() {
             all.slowed += log.slowed;
             all.timeouts += log.timeouts;
             all.marks += log.marks;
+            all.crowded += log.crowded;
             all.longer += log.longer;
             all.struck += log.struck;
             all.left += log.left;
@@ -474,6 +495,7 @@ fn integers_decide_as_floating_point_does() {
     assert!(all.slowed > 100, "no flow has hurried that knew where it had ended");
     assert!(all.timeouts > 2, "no flow has timed out");
     assert!(all.marks > 10, "no packet was marked");
+    assert!(all.crowded > 100, "no flow has lost much for long");
     assert!(all.longer > 2, "no path has become longer");
     assert!(all.struck > 0, "no flow has come to rest beside a neighbour whose queue stayed when it struck");
     assert!(all.left > 100, "no neighbour that was found has gone");

@@ -6,9 +6,17 @@
 
 use std::sync::Arc;
 
-use astraea_cc::{Ack, Congestion, Controller, Loss, Nanos, Rtt};
+use astraea_cc::{Ack, Congestion, Controller, Loss, Nanos, Rtt, SplitMix64};
 
 use crate::{Agent, AgentConfig, Policy, Scratch};
+
+/// The share of a gap between two packets by which it is longer or shorter, at most, while a flow is
+/// [losing](Agent::is_losing).
+///
+/// Real hosts are never exact. Simulated ones are: where the packets of some flows arrive just as a place in a full buffer
+/// falls free, again and again, those of another find none for good (Floyd and Jacobson, "On Traffic Phase Effects in
+/// Packet-Switched Gateways", 1992).
+const WAVER: f64 = 0.1;
 
 /// What answers an agent.
 pub trait Decide {
@@ -49,6 +57,8 @@ pub struct Pilot<D = Answers> {
     next: Option<Nanos>,
     /// Whether the action for the last period is still to come.
     waiting: bool,
+    /// What gaps between packets are multiplied by until the next acknowledgement.
+    wavering: f64,
 }
 
 impl Pilot {
@@ -70,7 +80,8 @@ impl Pilot {
 impl<D: Decide> Pilot<D> {
     /// A flow whose agent is answered by `decide`, with segments of `mss` payload bytes.
     pub fn of(config: AgentConfig, mss: u32, decide: D) -> Self {
-        Self { agent: Agent::new(config, mss, Pilot::CAP * f64::from(mss)), decide, next: None, waiting: false }
+        let agent = Agent::new(config, mss, Pilot::CAP * f64::from(mss));
+        Self { agent, decide, next: None, waiting: false, wavering: 1.0 }
     }
 
     /// The agent that is answered.
@@ -96,6 +107,7 @@ impl<D: Decide> Controller for Pilot<D> {
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.agent.on_ack(ack, rtt);
+        self.wavering = waver(ack.now);
         if self.waiting {
             self.take_late(false);
         }
@@ -142,8 +154,15 @@ impl<D: Decide> Controller for Pilot<D> {
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        self.agent.pacing_rate()
+        let wavering = if self.agent.is_losing() { self.wavering } else { 1.0 };
+        self.agent.pacing_rate().map(|rate| rate / wavering)
     }
+}
+
+/// How much a gap is longer or shorter that begins at a time, as good as random.
+fn waver(now: Nanos) -> f64 {
+    let share = SplitMix64::new(now).next_u64() as f64 / 2.0_f64.powi(64);
+    1.0 + WAVER * (2.0 * share - 1.0)
 }
 
 #[cfg(test)]
@@ -158,6 +177,31 @@ mod tests {
         fn decide(&mut self, _agent: &Agent) -> Option<f64> {
             Some(0.0)
         }
+    }
+
+    #[test]
+    fn the_pace_of_who_loses_packets_for_long_wavers() {
+        let gaps: Vec<f64> = (0..10_000).map(|k| waver(k * MILLISECOND)).collect();
+        assert!(gaps.iter().all(|gap| (gap - 1.0).abs() <= WAVER));
+        assert!((gaps.iter().sum::<f64>() / 1e4 - 1.0).abs() < 0.003, "no faster on the whole");
+        assert!(gaps.windows(2).filter(|pair| (pair[0] - pair[1]).abs() > WAVER / 2.0).count() > 4000);
+
+        let mut pilot = Pilot::of(AgentConfig::new(Form::Guided), MSS, Still);
+        let mut rtt = Rtt::default();
+        rtt.update(40 * MILLISECOND);
+        pilot.on_sent(0, 1448, 1448);
+        pilot.on_ack(&Ack { now: 40 * MILLISECOND, acked: 1448, rtt: Some(40 * MILLISECOND), ..Ack::default() }, &rtt);
+        pilot.on_loss(&Loss { now: 50 * MILLISECOND, lost: 20_000, in_flight: 0 }); // the end of slow start
+        let mut losing = Vec::new();
+        for now in (2..200).map(|k| 40 * k * MILLISECOND) {
+            pilot.on_ack(&Ack { now, acked: 20_000, rtt: Some(40 * MILLISECOND), ..Ack::default() }, &rtt);
+            let gap = pilot.agent.pacing_rate().unwrap() / pilot.pacing_rate().unwrap();
+            losing.push(pilot.agent.is_losing());
+            assert!((gap - if pilot.agent.is_losing() { waver(now) } else { 1.0 }).abs() < 1e-12);
+            pilot.on_loss(&Loss { now, lost: 1448, in_flight: 20_000 });
+            pilot.on_timer(now);
+        }
+        assert!(!losing[0] && losing[197], "{losing:?}");
     }
 
     /// Answers once, and late.

@@ -150,6 +150,11 @@ struct base_loss {
 	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
 };
 
+/* What is lost over a long time. */
+struct crowd {
+	__s64 average;		/* share of lost packets, Q32 */
+};
+
 /* How long a path has shown no queue, and what is known of its end. */
 struct hurry {
 	__s64 idle_rounds;	/* Q24 */
@@ -163,6 +168,7 @@ struct law {
 	__s64 level_loss;
 	__u64 level_known;
 	__s64 excess;		/* what losses beyond the base loss add to the law's error */
+	__s64 more;		/* than loss_most, by which losses may add to it */
 };
 
 /* The clock as a flow hears it. */
@@ -208,6 +214,7 @@ struct guide {
 	struct suspicion suspicion;
 	struct doubt doubt;
 	struct base_loss base_loss;
+	struct crowd crowd;
 	struct tick tick;
 	struct beat beat;
 	struct newcomer newcomer;

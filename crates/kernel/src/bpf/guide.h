@@ -6,6 +6,7 @@
 #include "base_loss.h"
 #include "beat.h"
 #include "compete.h"
+#include "crowd.h"
 #include "doubt.h"
 #include "leap.h"
 #include "tick.h"
@@ -281,7 +282,9 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
 	g->law.excess = base_loss_excess(&g->base_loss, r, s->rate);
+	g->law.more = crowd_more(&g->crowd, r, base_loss_share(&g->base_loss, r), s->rate, e->window);
 	base_loss_end_period(&g->base_loss, r, e, s->loss);
+	crowd_end_period(&g->crowd, r, e->length, s->loss);
 	if (e->used)
 		law_end_period(&g->law, r, s, e, following);
 	else

@@ -57,10 +57,10 @@ noinline u64 resting_window(const struct rules *r, u64 base, u64 queue)
 	return mul_shr(own, ratio(base + queue, queue, 20), 20);
 }
 
-/* What a share of lost packets counts in the error. */
-static inline s64 losses(const struct rules *r, s64 loss)
+/* What a share of lost packets counts in the error, if it may count so much more than loss_most. */
+static inline s64 losses(const struct rules *r, s64 loss, s64 more)
 {
-	return min(mul_q24(r->loss, loss), r->loss_most);
+	return min(mul_q24(r->loss, loss), min(r->loss_most + more, (s64)Q24));
 }
 
 /* How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count. Q24. */
@@ -112,7 +112,7 @@ noinline int law_end_period(struct law *l, const struct rules *r, const struct s
 /* What a share of lost packets counts, or what is lost beyond the base loss if that is more. */
 static inline s64 law_lost(const struct law *l, const struct rules *r, s64 loss)
 {
-	return max(losses(r, loss), l->excess);
+	return max(losses(r, loss, l->more), l->excess);
 }
 
 /* The logarithm of the backlog at which the law would rest at this level over the own one, within +-1. Q24. */

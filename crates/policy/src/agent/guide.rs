@@ -5,6 +5,7 @@ use astraea_cc::{Ack, Congestion, MILLISECOND, Nanos, Rtt};
 use super::base_loss::BaseLoss;
 use super::beat::Beat;
 use super::compete::Compete;
+use super::crowd::Crowd;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
 use super::hurry::Hurry;
@@ -37,6 +38,7 @@ pub(super) struct Guide {
     suspicion: Suspicion,
     doubt: Doubt,
     base_loss: BaseLoss,
+    crowd: Crowd,
     tick: Tick,
     beat: Beat,
     newcomer: Newcomer,
@@ -110,6 +112,7 @@ impl Guide {
             suspicion: Suspicion::new(rules),
             doubt: Doubt::new(rules),
             base_loss: BaseLoss::default(),
+            crowd: Crowd::default(),
             tick: Tick::new(clock),
             beat: Beat::default(),
             newcomer: Newcomer::default(),
@@ -130,6 +133,11 @@ impl Guide {
     /// Base round-trip time in ns as it is known.
     pub(super) fn base(&self) -> Nanos {
         self.base
+    }
+
+    /// Whether packets have been lost all the time for some seconds.
+    pub(super) fn is_losing(&self) -> bool {
+        self.crowd.loses(&self.rules.crowd)
     }
 
     /// Whether a neighbour's queue is fought for.
@@ -177,7 +185,10 @@ impl Guide {
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
         self.law.excess = self.base_loss.excess(&self.rules.losses, signals.rate);
+        let base_loss = self.base_loss.base(&self.rules.losses);
+        self.law.more = self.crowd.more(&self.rules.crowd, base_loss, signals.rate, ended.window);
         self.base_loss.end_period(&self.rules.losses, ended, signals.loss);
+        self.crowd.end_period(&self.rules.crowd, length, signals.loss);
         if used {
             self.law.end_period(&self.rules, signals, ended, following);
         } else {

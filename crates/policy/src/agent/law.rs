@@ -20,9 +20,9 @@ const SHORTEST: f64 = 1e-4;
 /// Most that a flow's distance from the fair rate counts.
 const UNFAIR: f64 = 1.0;
 
-/// What a share of lost packets counts in the error.
-fn losses(rules: &Rules, loss: f64) -> f64 {
-    (rules.loss * loss).min(rules.loss_most)
+/// What a share of lost packets counts in the error, if it may count so much more than [`Rules::loss_most`].
+fn losses(rules: &Rules, loss: f64, more: f64) -> f64 {
+    (rules.loss * loss).min((rules.loss_most + more).min(1.0))
 }
 
 /// How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count.
@@ -35,7 +35,7 @@ fn error(rules: &Rules, signals: &Signals, delay: f64, lost: f64) -> f64 {
 
 /// The same with the queue that is there instead of the one expected, and with the losses of the moment.
 pub(super) fn error_now(rules: &Rules, signals: &Signals) -> f64 {
-    error(rules, signals, signals.queue, losses(rules, signals.loss))
+    error(rules, signals, signals.queue, losses(rules, signals.loss, 0.0))
 }
 
 /// Queueing delay in s and share of lost packets, averaged while the law is followed.
@@ -57,6 +57,8 @@ pub(super) struct Law {
     level: Option<Level>,
     /// What losses beyond the base loss add to the law's error.
     pub(super) excess: f64,
+    /// How much more than [`Rules::loss_most`] losses may add to it.
+    pub(super) more: f64,
 }
 
 impl Law {
@@ -78,7 +80,7 @@ impl Law {
 
     /// What a share of lost packets counts, or what is lost beyond the base loss if that is more.
     fn lost(self, rules: &Rules, loss: f64) -> f64 {
-        losses(rules, loss).max(self.excess)
+        losses(rules, loss, self.more).max(self.excess)
     }
 
     /// The logarithm of the backlog that the law wants at this level over the own one, within one either way: who is far
@@ -111,6 +113,7 @@ impl Law {
 #[cfg(test)]
 mod tests {
     use super::super::base_loss::BaseLoss;
+    use super::super::crowd::Crowd;
     use super::super::testing::ms;
     use super::*;
 
@@ -143,13 +146,14 @@ mod tests {
         let step = |rate: f64, queue: f64, loss: f64, average: f64| {
             let signals = Signals { loss, ..signals(rate, queue) };
             let excess = BaseLoss::of(average).excess(&rules.losses, rate);
-            let mut law = Law { excess, ..Law::default() };
+            let more = Crowd::of(average).more(&rules.crowd, 0.0, rate, WINDOW);
+            let mut law = Law { excess, more, ..Law::default() };
             law.end_period(&rules, &signals, &ended(30.0), true);
             law.step(&rules, &signals, WINDOW)
         };
         let rates: Vec<f64> = (0..100).map(|k| 10.0 * 1.1_f64.powi(k)).collect();
         let delays: Vec<f64> = (0..60).map(|k| 1e-4 * 1.2_f64.powi(k)).collect();
-        for (loss, average) in [(0.0, 0.0), (0.004, 0.0), (0.02, 0.0), (0.0, 0.006), (0.02, 0.03)] {
+        for (loss, average) in [(0.0, 0.0), (0.004, 0.0), (0.02, 0.0), (0.0, 0.006), (0.02, 0.03), (0.1, 0.1)] {
             let step = |rate: f64, queue: f64| step(rate, queue, loss, average);
             for delay in &delays {
                 assert!(rates.is_sorted_by(|a, b| step(*a, *delay) >= step(*b, *delay)), "{delay} {loss}");
@@ -163,14 +167,17 @@ mod tests {
     #[test]
     fn losses_count_up_to_a_limit() {
         let rules = Rules::default();
-        let lossy = |loss, excess| {
-            let law = Law { excess, ..Law::default() };
+        let lossy = |loss, excess, more| {
+            let law = Law { excess, more, ..Law::default() };
             law.error(&rules, &Signals { loss, ..signals(1000.0, 0.0) })
         };
-        assert!((lossy(0.01, 0.0) - 0.7).abs() < 1e-12);
-        assert!((lossy(0.5, 0.0) - 0.4).abs() < 1e-12);
-        assert!((lossy(0.01, 0.2) - 0.7).abs() < 1e-12, "the larger of both");
-        assert!((lossy(0.5, 1.0) - 0.0).abs() < 1e-12, "and then up to all that is wanted");
+        assert!((lossy(0.01, 0.0, 0.0) - 0.7).abs() < 1e-12);
+        assert!((lossy(0.5, 0.0, 0.0) - 0.4).abs() < 1e-12);
+        assert!((lossy(0.01, 0.2, 0.0) - 0.7).abs() < 1e-12, "the larger of both");
+        assert!((lossy(0.5, 1.0, 0.0) - 0.0).abs() < 1e-12, "and then up to all that is wanted");
+        assert!((lossy(0.5, 0.0, 0.1) - 0.3).abs() < 1e-12, "many have been lost for long");
+        assert!((lossy(0.01, 0.0, 0.1) - 0.7).abs() < 1e-12, "which is a limit and no loss");
+        assert!((lossy(0.5, 0.0, 1.0) - 0.0).abs() < 1e-12);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod base_loss;
 mod beat;
 mod compete;
+mod crowd;
 mod doubt;
 mod drain;
 mod guide;
@@ -230,6 +231,11 @@ impl Agent {
     /// Whether the flow competes with a neighbour of another kind, so that the policy is not asked.
     pub fn is_competing(&self) -> bool {
         self.guide.as_ref().is_some_and(Guide::is_competing)
+    }
+
+    /// Whether the law drives the flow, and it has lost packets all the time for some seconds.
+    pub fn is_losing(&self) -> bool {
+        !self.is_starting() && !self.is_competing() && self.guide.as_ref().is_some_and(Guide::is_losing)
     }
 
     /// Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked.
