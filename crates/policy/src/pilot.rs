@@ -11,7 +11,7 @@ use astraea_cc::{Ack, Congestion, Controller, Loss, Nanos, Rtt, SplitMix64};
 use crate::{Agent, AgentConfig, Policy, Scratch};
 
 /// The share of a gap between two packets by which it is longer or shorter, at most, while a flow is
-/// [losing](Agent::is_losing).
+/// [cramped](Agent::is_cramped).
 ///
 /// Real hosts are never exact. Simulated ones are: where the packets of some flows arrive just as a place in a full buffer
 /// falls free, again and again, those of another find none for good (Floyd and Jacobson, "On Traffic Phase Effects in
@@ -154,7 +154,7 @@ impl<D: Decide> Controller for Pilot<D> {
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        let wavering = if self.agent.is_losing() { self.wavering } else { 1.0 };
+        let wavering = if self.agent.is_cramped() { self.wavering } else { 1.0 };
         self.agent.pacing_rate().map(|rate| rate / wavering)
     }
 }
@@ -192,16 +192,16 @@ mod tests {
         pilot.on_sent(0, 1448, 1448);
         pilot.on_ack(&Ack { now: 40 * MILLISECOND, acked: 1448, rtt: Some(40 * MILLISECOND), ..Ack::default() }, &rtt);
         pilot.on_loss(&Loss { now: 50 * MILLISECOND, lost: 20_000, in_flight: 0 }); // the end of slow start
-        let mut losing = Vec::new();
+        let mut cramped = Vec::new();
         for now in (2..200).map(|k| 40 * k * MILLISECOND) {
             pilot.on_ack(&Ack { now, acked: 20_000, rtt: Some(40 * MILLISECOND), ..Ack::default() }, &rtt);
             let gap = pilot.agent.pacing_rate().unwrap() / pilot.pacing_rate().unwrap();
-            losing.push(pilot.agent.is_losing());
-            assert!((gap - if pilot.agent.is_losing() { waver(now) } else { 1.0 }).abs() < 1e-12);
+            cramped.push(pilot.agent.is_cramped());
+            assert!((gap - if pilot.agent.is_cramped() { waver(now) } else { 1.0 }).abs() < 1e-12);
             pilot.on_loss(&Loss { now, lost: 1448, in_flight: 20_000 });
             pilot.on_timer(now);
         }
-        assert!(!losing[0] && losing[197], "{losing:?}");
+        assert!(!cramped[0] && cramped[197], "{cramped:?}");
     }
 
     /// Answers once, and late.

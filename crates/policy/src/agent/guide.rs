@@ -9,7 +9,7 @@ use super::crowd::Crowd;
 use super::doubt::Doubt;
 use super::drain::{Cause, Drain, Stage};
 use super::hurry::Hurry;
-use super::law::Law;
+use super::law::{self, Law};
 use super::leap::Leap;
 use super::newcomer::Newcomer;
 use super::rules::Rules;
@@ -135,9 +135,10 @@ impl Guide {
         self.base
     }
 
-    /// Whether packets have been lost all the time for some seconds.
-    pub(super) fn is_losing(&self) -> bool {
-        self.crowd.loses(&self.rules.crowd)
+    /// Whether packets have been lost for some seconds although the queue is shorter than the law wants it: the buffer is too
+    /// small for what all want.
+    pub(super) fn is_cramped(&self, signals: &Signals) -> bool {
+        self.crowd.loses(&self.rules.crowd) && law::wants_more(&self.rules, signals)
     }
 
     /// Whether a neighbour's queue is fought for.

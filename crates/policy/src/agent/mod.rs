@@ -233,9 +233,11 @@ impl Agent {
         self.guide.as_ref().is_some_and(Guide::is_competing)
     }
 
-    /// Whether the law drives the flow, and it has lost packets all the time for some seconds.
-    pub fn is_losing(&self) -> bool {
-        !self.is_starting() && !self.is_competing() && self.guide.as_ref().is_some_and(Guide::is_losing)
+    /// Whether the law drives the flow, which has lost packets for some seconds in a buffer that is too small for what it wants.
+    pub fn is_cramped(&self) -> bool {
+        !self.is_starting()
+            && !self.is_competing()
+            && self.guide.as_ref().is_some_and(|guide| guide.is_cramped(&self.signals))
     }
 
     /// Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked.
