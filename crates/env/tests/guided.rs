@@ -119,7 +119,7 @@ fn a_buffer_of_a_few_packets_is_shared() {
         json!({"rate": {"constant": 100e6}, "delay": {"constant": 8 * MILLISECOND}, "limit": {"bytes": 15_000}});
     let spans = trials(6, &changes, 3, |trial| 2 * SECOND + trial * 37 * MILLISECOND, 20);
     assert!(spans.iter().all(|span| span.utilization() > 0.9 && span.jain() > 0.98), "{spans:?}");
-    // While no pace wavered, in three of these trials one or two flows found the buffer full for good.
+    // While no pace wavered, one flow had half of the link in three of these trials.
     let spans = trials(40, &changes, 3, |trial| 2 * SECOND + trial * 13 * MILLISECOND, 20);
     assert!(spans.iter().filter(|span| span.jain() < 0.98).count() <= 1, "{spans:?}");
 }

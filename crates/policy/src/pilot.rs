@@ -57,8 +57,6 @@ pub struct Pilot<D = Answers> {
     next: Option<Nanos>,
     /// Whether the action for the last period is still to come.
     waiting: bool,
-    /// What gaps between packets are multiplied by until the next acknowledgement.
-    wavering: f64,
 }
 
 impl Pilot {
@@ -80,8 +78,7 @@ impl Pilot {
 impl<D: Decide> Pilot<D> {
     /// A flow whose agent is answered by `decide`, with segments of `mss` payload bytes.
     pub fn of(config: AgentConfig, mss: u32, decide: D) -> Self {
-        let agent = Agent::new(config, mss, Pilot::CAP * f64::from(mss));
-        Self { agent, decide, next: None, waiting: false, wavering: 1.0 }
+        Self { agent: Agent::new(config, mss, Pilot::CAP * f64::from(mss)), decide, next: None, waiting: false }
     }
 
     /// The agent that is answered.
@@ -107,7 +104,6 @@ impl<D: Decide> Controller for Pilot<D> {
 
     fn on_ack(&mut self, ack: &Ack, rtt: &Rtt) {
         self.agent.on_ack(ack, rtt);
-        self.wavering = waver(ack.now);
         if self.waiting {
             self.take_late(false);
         }
@@ -154,14 +150,14 @@ impl<D: Decide> Controller for Pilot<D> {
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        let wavering = if self.agent.is_cramped() { self.wavering } else { 1.0 };
-        self.agent.pacing_rate().map(|rate| rate / wavering)
+        let rate = self.agent.pacing_rate()?;
+        Some(if self.agent.is_cramped() { rate / waver(self.agent.heard()) } else { rate })
     }
 }
 
-/// How much a gap is longer or shorter that begins at a time, as good as random.
-fn waver(now: Nanos) -> f64 {
-    let share = SplitMix64::new(now).next_u64() as f64 / 2.0_f64.powi(64);
+/// What gaps between packets are multiplied by after an acknowledgement that came at this time: as good as random.
+fn waver(heard: Nanos) -> f64 {
+    let share = SplitMix64::new(heard).next_u64() as f64 / 2.0_f64.powi(64);
     1.0 + WAVER * (2.0 * share - 1.0)
 }
 
@@ -180,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_of_who_loses_packets_for_long_wavers() {
+    fn the_pace_wavers_where_the_buffer_has_no_room() {
         let gaps: Vec<f64> = (0..10_000).map(|k| waver(k * MILLISECOND)).collect();
         assert!(gaps.iter().all(|gap| (gap - 1.0).abs() <= WAVER));
         assert!((gaps.iter().sum::<f64>() / 1e4 - 1.0).abs() < 0.003, "no faster on the whole");

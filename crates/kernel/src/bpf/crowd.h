@@ -11,7 +11,10 @@ static inline void crowd_end_period(struct crowd *c, const struct rules *r, u64 
 	c->average = followed(c->average, loss << 8, length, r->crowd_average);
 }
 
-/* How much more than loss_most losses may add to the law's error at a rate and a window, where the path loses `base` anyway. Q24. */
+/*
+ * How much more than loss_most losses may add to the law's error at a rate and a window, where the path loses `base`
+ * anyway. Q24.
+ */
 noinline s64 crowd_more(const struct crowd *c, const struct rules *r, s64 base, u64 rate, u64 window)
 {
 	u64 relative; /* Q24 */

@@ -1,8 +1,9 @@
 //! Losses of a crowd: of flows whose wanted backlogs do not fit into the buffer together.
 //!
 //! A full queue drops unevenly, so the losses of a round trip may take part of the law's error only, and all react alike;
-//! what is left of it makes each flow go on wanting what does not fit, and a fifth of all packets may be lost for good. Over many
-//! seconds all lose nearly the same share, more than a path of the domain loses at random: by that losses may take more.
+//! what is left of it makes each flow go on wanting what does not fit, and a quarter of all packets may be lost for good.
+//! Over many seconds all lose nearly the same share, more than a path of the domain loses at random: by that losses may
+//! take more.
 
 use astraea_cc::Nanos;
 

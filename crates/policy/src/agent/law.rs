@@ -33,14 +33,14 @@ fn error(rules: &Rules, signals: &Signals, delay: f64, lost: f64) -> f64 {
     1.0 - signals.rate * delay / rules.wanted(signals.rate) - lost
 }
 
-/// Whether the own backlog in the queue that is there is below the wanted one.
-pub(super) fn wants_more(rules: &Rules, signals: &Signals) -> bool {
-    error(rules, signals, signals.queue, 0.0) > 0.0
-}
-
 /// The same with the queue that is there instead of the one expected, and with the losses of the moment.
 pub(super) fn error_now(rules: &Rules, signals: &Signals) -> f64 {
     error(rules, signals, signals.queue, losses(rules, signals.loss, 0.0))
+}
+
+/// Whether the own backlog in the queue that is there is below the wanted one.
+pub(super) fn wants_more(rules: &Rules, signals: &Signals) -> bool {
+    error(rules, signals, signals.queue, 0.0) > 0.0
 }
 
 /// Queueing delay in s and share of lost packets, averaged while the law is followed.

@@ -145,6 +145,8 @@ pub struct Agent {
     timed_out: Nanos,
     /// Whether the window was used in the last closed period.
     used: bool,
+    /// Whether it lost packets, then, although the queue was shorter than the law wants it.
+    cramped: bool,
     way_back: WayBack,
     guide: Option<Guide>,
     state: PolicyState,
@@ -182,6 +184,7 @@ impl Agent {
             heard: 0,
             timed_out: 0,
             used: true,
+            cramped: false,
             way_back: WayBack::default(),
             guide: guided.then(|| Guide::new(&config.rules, mss, config.clock)),
             state: PolicyState::new(config.form),
@@ -233,16 +236,21 @@ impl Agent {
         self.guide.as_ref().is_some_and(Guide::is_competing)
     }
 
-    /// Whether the law drives the flow, which has lost packets for some seconds in a buffer that is too small for what it wants.
+    /// Whether the law drives the flow, which has lost packets for some seconds in a buffer that is too small for what it
+    /// wants.
     pub fn is_cramped(&self) -> bool {
-        !self.is_starting()
-            && !self.is_competing()
-            && self.guide.as_ref().is_some_and(|guide| guide.is_cramped(&self.signals))
+        self.cramped && !self.is_starting() && !self.is_competing()
+    }
+
+    /// When the last acknowledgement arrived, in ns; 0 before the first.
+    pub fn heard(&self) -> Nanos {
+        self.heard
     }
 
     /// Closes the monitoring period that ends at `now`. Returns whether the policy is to be asked.
     pub fn end_period(&mut self, now: Nanos) -> bool {
         let ask = self.close_period(now);
+        self.cramped = self.guide.as_ref().is_some_and(|guide| guide.is_cramped(&self.signals));
         self.monitor.note_window(self.cwnd / self.mss);
         ask
     }
