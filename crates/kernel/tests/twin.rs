@@ -223,7 +223,7 @@ impl Controller for Twin {
         let waited = self.fixed.way_back.standing > 10 * MILLISECOND;
         let guide = &self.fixed.guide;
         let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
-        let crowded = guide.law.more > 0;
+        let crowded = guide.law.crowding > 0;
         let hurry = guide.law.hurry;
         let slowed = hurry.brink > 0 && hurry.idle_rounds > self.laid.rules.hurry_after;
         // One packet more than the window may be in flight, or none: at 40 packets the last digits decide.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Losses of flows whose backlogs do not fit into the buffer: the integer twin of crates/policy/src/agent/crowd.rs. */
+/* Flows whose backlogs do not fit into the buffer together: the integer twin of crates/policy/src/agent/crowd.rs. */
 #ifndef ASTRAEA_CROWD_H
 #define ASTRAEA_CROWD_H
 
@@ -11,23 +11,19 @@ static inline void crowd_end_period(struct crowd *c, const struct rules *r, u64 
 	c->average = followed(c->average, loss << 8, length, r->crowd_average);
 }
 
-/*
- * How much more than loss_most losses may add to the law's error at a rate and a window, where the path loses `base`
- * anyway. Q24.
- */
-noinline s64 crowd_more(const struct crowd *c, const struct rules *r, s64 base, u64 rate, u64 window)
+/* How much a flow is one of a crowd at a rate, Q24: the wanted backlog is divided by 1 and this. */
+noinline s64 crowd_crowding(const struct crowd *c, const struct rules *r, u64 rate)
 {
 	u64 relative; /* Q24 */
-	s64 beyond, gain;
+	s64 beyond;
 
 	if (!c || !r)
 		return 0;
-	beyond = (c->average >> 8) - max(min(base, r->crowd_base_most), r->crowd_seen);
+	beyond = (c->average >> 8) - r->crowd_seen;
 	if (beyond <= 0)
 		return 0;
 	relative = clamp(mul_shr(max(rate, 1ull << 16), r->per_reference, 32), 1ull, (u64)Q24);
-	gain = mul_q24(r->crowd_gain, ratio(r->crowd_few, r->crowd_few + window, 24));
-	return mul_q24(mul_q24(gain, root_q(relative, 24)), beyond);
+	return mul_q24(mul_q24(r->crowd_gain, root_q(relative, 24)), beyond);
 }
 
 #endif

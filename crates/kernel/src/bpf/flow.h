@@ -168,7 +168,7 @@ struct law {
 	__s64 level_loss;
 	__u64 level_known;
 	__s64 excess;		/* what losses beyond the base loss add to the law's error */
-	__s64 more;		/* than loss_most, by which losses may add to it */
+	__s64 crowding;		/* how much it is one of a crowd: it wants the backlog over 1 and this */
 };
 
 /* The clock as a flow hears it. */

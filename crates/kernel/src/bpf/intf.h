@@ -108,9 +108,7 @@ struct rules {
 
 	__u64 crowd_average;
 	__s64 crowd_seen;
-	__s64 crowd_base_most;
 	__s64 crowd_gain;
-	__u64 crowd_few;	/* packets, Q20 */
 
 	__u64 leap_every;
 	__s64 leap_loss;

@@ -57,10 +57,10 @@ noinline u64 resting_window(const struct rules *r, u64 base, u64 queue)
 	return mul_shr(own, ratio(base + queue, queue, 20), 20);
 }
 
-/* What a share of lost packets counts in the error, if it may count so much more than loss_most. */
-static inline s64 losses(const struct rules *r, s64 loss, s64 more)
+/* What a share of lost packets counts in the error. */
+static inline s64 losses(const struct rules *r, s64 loss)
 {
-	return min(mul_q24(r->loss, loss), min(r->loss_most + more, (s64)Q24));
+	return min(mul_q24(r->loss, loss), r->loss_most);
 }
 
 /* How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count. Q24. */
@@ -88,6 +88,18 @@ static inline bool no_queue(const struct rules *r, const struct signals *s)
 	return backlog_of(s, s->queue) < mul_shr(wanted(r, s->rate), LAW_NO_QUEUE, 24);
 }
 
+/* What the wanted backlog is divided by, Q24. */
+static inline s64 law_divisor(const struct law *l)
+{
+	return Q24 + l->crowding;
+}
+
+/* A delay as it counts beside the wanted backlog that is not divided; at most 64 s. */
+static inline u64 law_weighed(const struct law *l, u64 delay)
+{
+	return min(mul_shr(min(delay, 64 * SECOND), law_divisor(l), 24), 64 * SECOND);
+}
+
 /* A period has ended in which the law was followed or not, and the window used. */
 noinline int law_end_period(struct law *l, const struct rules *r, const struct signals *s, const struct ended *e, int following)
 {
@@ -109,10 +121,10 @@ noinline int law_end_period(struct law *l, const struct rules *r, const struct s
 	return 0;
 }
 
-/* What a share of lost packets counts, or what is lost beyond the base loss if that is more. */
+/* What a share of lost packets counts, less in a crowd, or what is lost beyond the base loss if that is more. */
 static inline s64 law_lost(const struct law *l, const struct rules *r, s64 loss)
 {
-	return max(losses(r, loss, l->more), l->excess);
+	return max((s64)ratio(losses(r, loss), law_divisor(l), 24), l->excess);
 }
 
 /* The logarithm of the backlog at which the law would rest at this level over the own one, within +-1. Q24. */
@@ -123,7 +135,7 @@ noinline s64 law_unfairness(const struct law *l, const struct rules *r, const st
 	if (!l || !r || !s || !l->level_known)
 		return 0;
 	rest = mul_shr(wanted(r, s->rate), max(Q24 - law_lost(l, r, l->level_loss), 0ll), 24);
-	own = backlog_of(s, max((u64)l->level_queue, LAW_SHORTEST));
+	own = backlog_of(s, law_weighed(l, max((u64)l->level_queue, LAW_SHORTEST)));
 	return clamp(ln_q(max(rest, 1ull), 20) - ln_q(max(own, 1ull), 20), -(s64)Q24, (s64)Q24);
 }
 
@@ -141,7 +153,7 @@ static inline s64 law_gain(const struct rules *r, const struct signals *s)
 /* The step as a relative change of the window per round trip, Q24. */
 static inline s64 law_step(const struct law *l, const struct rules *r, const struct signals *s, u64 window)
 {
-	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, s->ahead, law_lost(l, r, s->loss))), -r->down, r->up);
+	s64 step = clamp(mul_q24(law_gain(r, s), law_error(r, s, law_weighed(l, s->ahead), law_lost(l, r, s->loss))), -r->down, r->up);
 	s64 hurry = hurry_step(&l->hurry, r, window);
 
 	step += mul_q24(r->fair, law_unfairness(l, r, s));

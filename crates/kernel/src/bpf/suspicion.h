@@ -33,7 +33,7 @@ static inline void suspicion_end_period(struct suspicion *p, const struct rules 
 	if (!following)
 		return;
 	/* By the queue that is there: a flow that gives way expects it to fall, which is the question. */
-	if (law_error(r, s, s->queue, losses(r, s->loss, 0)) < r->pressure) {
+	if (law_error(r, s, s->queue, losses(r, s->loss)) < r->pressure) {
 		/* A queue that falls is no sign: count again from there. */
 		if (!p->pressed || 10 * s->queue < 8 * p->pressed_at) {
 			p->pressed_at = s->queue;

@@ -76,7 +76,7 @@ impl BaseLoss {
     }
 
     /// The base loss as it is known. What nobody would count is nobody's.
-    pub(super) fn base(&self, rules: &LossRules) -> f64 {
+    fn base(&self, rules: &LossRules) -> f64 {
         let least = self.found[0].min(self.found[1]);
         if least < 1.0 { least.max(rules.seen) } else { rules.unknown }
     }

@@ -1,9 +1,10 @@
-//! Losses of a crowd: of flows whose wanted backlogs do not fit into the buffer together.
+//! A crowd: flows whose wanted backlogs do not fit into the buffer together.
 //!
 //! A full queue drops unevenly, so the losses of a round trip may take part of the law's error only, and all react alike;
 //! what is left of it makes each flow go on wanting what does not fit, and a quarter of all packets may be lost for good.
-//! Over many seconds all lose nearly the same share, more than a path of the domain loses at random: by that losses may
-//! take more.
+//! Over many seconds all lose nearly the same share, more than a path of the domain loses at random: the more that is, the
+//! less each wants. Wants that are divided still tell who has too much by all of the distance; losses that are subtracted
+//! leave little of it.
 
 use astraea_cc::Nanos;
 
@@ -34,12 +35,10 @@ impl Crowd {
         self.average > rules.steady
     }
 
-    /// How much more than [`Rules::loss_most`] losses may add to the law's error at a rate in packets/s and a window in
-    /// packets, where the path loses `base` whatever is sent.
-    pub(super) fn more(self, rules: &CrowdRules, base: f64, rate: f64, window: f64) -> f64 {
+    /// How much it is of a crowd at a rate in packets/s, from 0: the wanted backlog is divided by 1 and this.
+    pub(super) fn crowding(self, rules: &CrowdRules, rate: f64) -> f64 {
         let relative = (rate.max(1.0) / Rules::REFERENCE).min(1.0);
-        let beyond = self.average - base.min(rules.base_most).max(rules.seen);
-        rules.gain * rules.few / (rules.few + window) * relative.sqrt() * beyond.max(0.0)
+        rules.gain * relative.sqrt() * (self.average - rules.seen).max(0.0)
     }
 }
 
@@ -49,20 +48,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_for_long_beyond_what_a_path_loses_counts_more() {
+    fn what_is_lost_for_long_beyond_what_a_path_loses_makes_a_crowd() {
         let rules = Rules::default().crowd;
-        let more = |crowd: Crowd, base: f64, rate: f64| crowd.more(&rules, base, rate, 0.0);
+        let crowding = |crowd: Crowd, rate: f64| crowd.crowding(&rules, rate);
         let mut crowd = Crowd::default();
         crowd.end_period(&rules, ms(100.0), 0.5);
         close(crowd.average, 0.005);
-        assert_eq!(more(crowd, 0.0, Rules::REFERENCE), 0.0, "less than 3 %");
+        assert_eq!(crowding(crowd, Rules::REFERENCE), 0.0, "less than 2 %");
         (0..4000).for_each(|_| crowd.end_period(&rules, ms(100.0), 0.08));
-        close(more(crowd, 0.0, Rules::REFERENCE), 20.0 * 0.05);
-        close(more(crowd, 0.04, Rules::REFERENCE), 20.0 * 0.04);
-        close(more(crowd, 0.3, Rules::REFERENCE), 20.0 * 0.03); // a crowd is no path that loses as much
-        close(more(crowd, 0.0, Rules::REFERENCE / 4.0), 10.0 * 0.05);
-        close(more(crowd, 0.0, 100.0 * Rules::REFERENCE), 20.0 * 0.05);
-        close(crowd.more(&rules, 0.0, Rules::REFERENCE, 30.0), 5.0 * 0.05);
+        close(crowding(crowd, Rules::REFERENCE), 250.0 * 0.06);
+        close(crowding(crowd, Rules::REFERENCE / 4.0), 125.0 * 0.06);
+        close(crowding(crowd, 100.0 * Rules::REFERENCE), 250.0 * 0.06);
         assert!(crowd.loses(&rules));
         crowd.end_period(&rules, ms(20_000.0), 0.0);
         assert!(!crowd.loses(&rules));

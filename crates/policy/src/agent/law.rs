@@ -20,9 +20,9 @@ const SHORTEST: f64 = 1e-4;
 /// Most that a flow's distance from the fair rate counts.
 const UNFAIR: f64 = 1.0;
 
-/// What a share of lost packets counts in the error, if it may count so much more than [`Rules::loss_most`].
-fn losses(rules: &Rules, loss: f64, more: f64) -> f64 {
-    (rules.loss * loss).min((rules.loss_most + more).min(1.0))
+/// What a share of lost packets counts in the error.
+fn losses(rules: &Rules, loss: f64) -> f64 {
+    (rules.loss * loss).min(rules.loss_most)
 }
 
 /// How far the own backlog at a delay is below the wanted one, as a share of it, less what losses count.
@@ -35,7 +35,7 @@ fn error(rules: &Rules, signals: &Signals, delay: f64, lost: f64) -> f64 {
 
 /// The same with the queue that is there instead of the one expected, and with the losses of the moment.
 pub(super) fn error_now(rules: &Rules, signals: &Signals) -> f64 {
-    error(rules, signals, signals.queue, losses(rules, signals.loss, 0.0))
+    error(rules, signals, signals.queue, losses(rules, signals.loss))
 }
 
 /// Whether the own backlog in the queue that is there is below the wanted one.
@@ -62,8 +62,8 @@ pub(super) struct Law {
     level: Option<Level>,
     /// What losses beyond the base loss add to the law's error.
     pub(super) excess: f64,
-    /// How much more than [`Rules::loss_most`] losses may add to it.
-    pub(super) more: f64,
+    /// How much the flow is one of a crowd (`crowd`), from 0: it wants the backlog over 1 and this.
+    pub(super) crowding: f64,
 }
 
 impl Law {
@@ -83,21 +83,26 @@ impl Law {
         self.hurry.end_period(rules, rounds, ended.window, idle, signals.loss > 0.0);
     }
 
-    /// What a share of lost packets counts, or what is lost beyond the base loss if that is more.
+    /// What the wanted backlog is divided by.
+    fn divisor(self) -> f64 {
+        1.0 + self.crowding
+    }
+
+    /// What a share of lost packets counts, less in a crowd, or what is lost beyond the base loss if that is more.
     fn lost(self, rules: &Rules, loss: f64) -> f64 {
-        losses(rules, loss, self.more).max(self.excess)
+        (losses(rules, loss) / self.divisor()).max(self.excess)
     }
 
     /// The logarithm of the backlog that the law wants at this level over the own one, within one either way: who is far
     /// from the others' rate moves on, though the queue of the moment says the same to all.
     fn unfairness(self, rules: &Rules, rate: f64) -> f64 {
         let Some(Level { queue, loss }) = self.level else { return 0.0 };
-        let wanted = (1.0 - self.lost(rules, loss)).max(0.0) * rules.wanted(rate);
+        let wanted = (1.0 - self.lost(rules, loss)).max(0.0) * rules.wanted(rate) / self.divisor();
         libm::log(wanted / (rate * queue.max(SHORTEST)).max(1e-6)).clamp(-UNFAIR, UNFAIR)
     }
 
     fn error(self, rules: &Rules, signals: &Signals) -> f64 {
-        error(rules, signals, signals.ahead, self.lost(rules, signals.loss))
+        error(rules, signals, signals.ahead * self.divisor(), self.lost(rules, signals.loss))
     }
 
     /// The step, as a relative change of the window (packets) per round trip.
@@ -151,8 +156,8 @@ mod tests {
         let step = |rate: f64, queue: f64, loss: f64, average: f64| {
             let signals = Signals { loss, ..signals(rate, queue) };
             let excess = BaseLoss::of(average).excess(&rules.losses, rate);
-            let more = Crowd::of(average).more(&rules.crowd, 0.0, rate, WINDOW);
-            let mut law = Law { excess, more, ..Law::default() };
+            let crowding = Crowd::of(average).crowding(&rules.crowd, rate);
+            let mut law = Law { excess, crowding, ..Law::default() };
             law.end_period(&rules, &signals, &ended(30.0), true);
             law.step(&rules, &signals, WINDOW)
         };
@@ -172,17 +177,25 @@ mod tests {
     #[test]
     fn losses_count_up_to_a_limit() {
         let rules = Rules::default();
-        let lossy = |loss, excess, more| {
-            let law = Law { excess, more, ..Law::default() };
+        let lossy = |loss, excess, crowding| {
+            let law = Law { excess, crowding, ..Law::default() };
             law.error(&rules, &Signals { loss, ..signals(1000.0, 0.0) })
         };
         assert!((lossy(0.01, 0.0, 0.0) - 0.7).abs() < 1e-12);
         assert!((lossy(0.5, 0.0, 0.0) - 0.4).abs() < 1e-12);
         assert!((lossy(0.01, 0.2, 0.0) - 0.7).abs() < 1e-12, "the larger of both");
         assert!((lossy(0.5, 1.0, 0.0) - 0.0).abs() < 1e-12, "and then up to all that is wanted");
-        assert!((lossy(0.5, 0.0, 0.1) - 0.3).abs() < 1e-12, "many have been lost for long");
-        assert!((lossy(0.01, 0.0, 0.1) - 0.7).abs() < 1e-12, "which is a limit and no loss");
-        assert!((lossy(0.5, 0.0, 1.0) - 0.0).abs() < 1e-12);
+        assert!((lossy(0.5, 0.0, 2.0) - 0.8).abs() < 1e-12, "less in a crowd");
+        assert!((lossy(0.5, 0.5, 2.0) - 0.5).abs() < 1e-12, "but for what is lost beyond the base loss");
+    }
+
+    #[test]
+    fn one_of_a_crowd_wants_less_and_is_as_far_from_it_as_a_flow_alone() {
+        let rules = Rules::default();
+        let law = Law { crowding: 3.0, ..Law::default() };
+        let error = |law: Law, backlog: f64| law.error(&rules, &signals(Rules::REFERENCE, backlog / Rules::REFERENCE));
+        assert!(error(law, 2.5).abs() < 1e-12, "a quarter of ten packets");
+        assert!((error(law, 5.0) - error(Law::default(), 20.0)).abs() < 1e-12);
     }
 
     #[test]

@@ -33,8 +33,7 @@ pub struct Rules {
     pub near_rest: f64,
     /// Error added per unit of loss share: a share of 0.01 adds 0.3.
     pub loss: f64,
-    /// Largest error that losses add, but where many are lost for long (`crowd`). Beyond it everyone reacts alike, however
-    /// uneven a full queue drops.
+    /// Largest error that losses add. Beyond it everyone reacts alike, however uneven a full queue drops.
     pub loss_most: f64,
     /// Share of a burst's losses, as a logarithm, that the window follows per round trip.
     pub burst: f64,
@@ -72,7 +71,7 @@ pub struct Rules {
     pub newcomer_short: f64,
     /// What is lost beyond what the path loses anyway, and how that is found.
     pub losses: LossRules,
-    /// By what losses of a crowd count more than those of a moment may.
+    /// By how much less a flow wants that is one of a crowd.
     pub crowd: CrowdRules,
     /// When and how far a flow leaps to the fair rate.
     pub leap: LeapRules,
@@ -113,21 +112,17 @@ pub struct LossRules {
     pub deviations: f64,
 }
 
-/// By what losses count more where the backlogs that all want do not fit into the buffer.
+/// By how much less is wanted where the backlogs that all want do not fit into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrowdRules {
     /// Time constant in s of the average share of lost packets.
     pub average: f64,
-    /// That share beyond which losses may count more than [`Rules::loss_most`], or the base loss if that is more …
+    /// That share beyond which there is a crowd: the most that a path of the domain loses at random.
     pub seen: f64,
-    /// … of which so much is the path's at most: in a crowd packets are lost even while all hold back.
-    pub base_most: f64,
-    /// By how much more they may count per unit of what is lost beyond that, at the reference rate and above. It grows with
-    /// the root of the rate below, so that who has more yields more …
+    /// By what the wanted backlog is divided, beside 1, per unit of what is lost beyond that, at the reference rate and
+    /// above. It grows with the root of the rate below, so that who has more yields more. So is the error that losses of a
+    /// moment add: what they say has been said.
     pub gain: f64,
-    /// … and falls to half at a window of so many packets: flows of large windows are no crowd, and in a buffer of a few
-    /// packets who has most of the link loses the smallest share.
-    pub few: f64,
     /// That share from which on a flow loses packets all the time.
     pub steady: f64,
 }
@@ -374,7 +369,7 @@ impl Default for Rules {
                 belief: 50.0,
                 deviations: 2.0,
             },
-            crowd: CrowdRules { average: 10.0, seen: 0.03, base_most: 0.05, gain: 20.0, few: 10.0, steady: 0.005 },
+            crowd: CrowdRules { average: 10.0, seen: 0.02, gain: 250.0, steady: 0.005 },
             leap: LeapRules {
                 every: SECOND,
                 loss: 0.002,
