@@ -37,7 +37,7 @@ LEAVES_OUT = (
     "flows that see different things: a late one that takes the others' queue for its base round-trip time, one with "
     "more random loss or more jitter than the other, one that takes more of its losses for the path's own, one that "
     "has just seen another queue (over .25 s)",
-    "flows that have lost more than 2 % of their packets for ten seconds: they want less then, by how much each has lost",
+    "flows that have lost more than 2 % of their packets for ten seconds: they want less then, by what each has lost",
     "slow start, drains, leaps, competition with other schemes, bursts of losses, paths that keep showing no queue, "
     "and windows at their smallest or largest",
     "paths with several bottlenecks",
