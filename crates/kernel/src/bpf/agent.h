@@ -3,7 +3,7 @@
  * One flow's measurements, start-up, rules and window: the integer twin of crates/policy/src/agent/mod.rs, but that
  * acknowledgements end periods here, and not a timer: one can last longer than it should, and its step is for that time
  * (agent_act), none is silent, and what is measured begins anew after any pause that is longer (agent_on_idle_restart). And after a
- * spurious timeout the window comes back (agent_on_spurious_timeout), which the twin leaves to slow start.
+ * spurious timeout the window comes back, and nothing was lost (agent_on_spurious_timeout), which the twin leaves to slow start.
  */
 #ifndef ASTRAEA_AGENT_H
 #define ASTRAEA_AGENT_H
@@ -163,7 +163,7 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 {
 	a->restore = a->window;
 	a->restore_running = a->startup.running;
-	a->monitor.lost += lost;
+	a->in_doubt += lost;
 	a->monitor.in_flight = 0;
 	a->startup.running = 0;
 	a->window = FLOOR;
@@ -174,7 +174,10 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 	}
 }
 
-/* The timeout was spurious: what was before it comes back, if the window was larger. The second in a row had none left. */
+/*
+ * The timeout was spurious: what was before it comes back, if the window was larger. The second in a row had none left. Nor
+ * was what it gave up lost: as a burst of losses that would take most of the window in the next period.
+ */
 static inline void agent_on_spurious_timeout(struct agent *a)
 {
 	if (a->restore > a->window) {
@@ -182,6 +185,7 @@ static inline void agent_on_spurious_timeout(struct agent *a)
 		a->startup.running = a->restore_running;
 	}
 	a->restore = 0;
+	a->in_doubt = 0;
 }
 
 /*
@@ -216,6 +220,8 @@ noinline int agent_end_period(const struct policy *p, struct agent *a, u64 now, 
 	if (!p || !a)
 		return 0;
 	a->used = is_used(a);
+	a->monitor.lost += a->in_doubt;
+	a->in_doubt = 0;
 	monitor_close(&a->monitor, now, &period);
 	way_back_end_period(&a->way_back);
 	a->length = period.length;

@@ -248,6 +248,7 @@ struct agent {
 	__u64 restore;		/* window before the last timeout, for when it was spurious … */
 	__u64 restore_running;	/* … and whether slow start was running */
 	__u64 timed_out;	/* when that was */
+	__u64 in_doubt;		/* packets that it gave up, until a period has ended and it was not found to be spurious */
 	__u32 mss;
 	__u32 known;		/* whether there is a period in the state */
 	__u64 length;		/* of the last period */
