@@ -87,7 +87,7 @@ fn a_spurious_timeout_takes_no_window() {
     let counters = || attached.counters().unwrap();
     let window = || attached.flows().unwrap().iter().map(|flow| flow.view.window >> 20).max().unwrap_or(0);
     // The window at the end of the first period, in which one acknowledgement has come. While what the timeout gave up still
-    // counted as a burst of losses, it was 5 to 13 packets in two of five such periods. Whoever looks too late, on a busy
+    // counted as a burst of losses, it was 5 to 13 packets in a third of such periods. Whoever looks too late, on a busy
     // machine, and after the second timeout in a row, which gives nothing back, gets another try.
     let after = (0..4).find_map(|_| {
         until("a window", || window() > 20);
