@@ -176,7 +176,7 @@ static inline void agent_on_timeout(struct agent *a, const struct policy *p, u64
 
 /*
  * The timeout was spurious: what was before it comes back, if the window was larger. The second in a row had none left. Nor
- * was what it gave up lost: as a burst of losses that would take most of the window in the next period.
+ * was what it gave up lost: that would take a part of the window again as soon as the period ends.
  */
 static inline void agent_on_spurious_timeout(struct agent *a)
 {
