@@ -196,6 +196,18 @@ fn random_loss_is_no_congestion() {
 }
 
 #[test]
+fn a_lossy_path_is_no_crowd() {
+    // 5 % of a fast flow's packets are lost at random. While nobody asked what is lost when all hold back, that passed for a
+    // crowd, which wants hardly a queue, and .29 of the link was filled.
+    let changes =
+        json!({"rate": {"constant": 3e8}, "delay": {"constant": 20 * MILLISECOND}, "loss": {"bernoulli": 0.05}});
+    let mut one = simulation(&[from(0)], changes, |_| guided());
+    one.run_until(20 * SECOND);
+    let span = Span::run(&mut one, 60, 3e8);
+    assert!(span.utilization() > 0.9, "{span:?}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes() {
     let run = || {
         let mut pair = beside("cubic", 20, 600_000);

@@ -49,6 +49,8 @@ struct Log {
     marks: u64,
     /// Periods in which what had been lost for long let losses count more.
     crowded: u64,
+    /// Periods in which it was certain that the path loses more by itself than one of the domain does.
+    certain: u64,
     /// Periods that made the base round-trip time longer.
     longer: u64,
     /// Periods in which drains by the time of day made a flow compete.
@@ -224,6 +226,7 @@ impl Controller for Twin {
         let guide = &self.fixed.guide;
         let (counted, held) = (guide.base_loss.found[0] > 0, guide.law.excess > self.laid.rules.losses_hurried);
         let crowded = guide.law.crowding > 0;
+        let certain = guide.base_loss.certain > self.laid.rules.crowd_seen;
         let hurry = guide.law.hurry;
         let slowed = hurry.brink > 0 && hurry.idle_rounds > self.laid.rules.hurry_after;
         // One packet more than the window may be in flight, or none: at 40 packets the last digits decide.
@@ -242,6 +245,7 @@ impl Controller for Twin {
         log.held += u64::from(held);
         log.slowed += u64::from(slowed);
         log.crowded += u64::from(crowded);
+        log.certain += u64::from(certain);
         log.longer += u64::from(longer);
         log.struck += u64::from(struck);
         log.left += u64::from(left);
@@ -315,10 +319,12 @@ const ALONE: Case = Case {
 
 const BESIDE_CUBIC: Case = Case { neighbour: Some("cubic"), ..ALONE };
 
-const CASES: [Case; 24] = [
+const CASES: [Case; 25] = [
     Case { rate: 1e8, buffer: 375_000, flows: &[(0.0, 15.0), (8.0, 15.0), (16.0, 15.0)], ..ALONE },
     Case { rate: 2e7, buffer: 40_000, flows: &[(0.0, 10.0), (3.0, 60.0)], ..ALONE },
     Case { rate: 5e7, buffer: 1_000_000, loss: 0.01, flows: &[(0.0, 20.0), (5.0, 20.0)], ..ALONE },
+    // More of them than a path of the domain loses.
+    Case { rate: 1e8, buffer: 1_000_000, loss: 0.04, flows: &[(0.0, 20.0)], ..ALONE },
     // A buffer that the last to come takes for path, until it doubts that.
     Case { rate: 8.8e7, buffer: 23_000, flows: &[(0.0, 7.0), (2.0, 7.0), (4.0, 7.0), (6.0, 7.0), (8.0, 7.0)], ..ALONE },
     // One of a few packets, in which nothing but losses brings flows together.
@@ -467,6 +473,7 @@ fn integers_decide_as_floating_point_does() {
             all.timeouts += log.timeouts;
             all.marks += log.marks;
             all.crowded += log.crowded;
+            all.certain += log.certain;
             all.longer += log.longer;
             all.struck += log.struck;
             all.left += log.left;
@@ -496,6 +503,7 @@ fn integers_decide_as_floating_point_does() {
     assert!(all.timeouts > 2, "no flow has timed out");
     assert!(all.marks > 10, "no packet was marked");
     assert!(all.crowded > 100, "no flow has lost much for long");
+    assert!(all.certain > 100, "no flow was certain that its path loses much by itself");
     assert!(all.longer > 2, "no path has become longer");
     assert!(all.struck > 0, "no flow has come to rest beside a neighbour whose queue stayed when it struck");
     assert!(all.left > 100, "no neighbour that was found has gone");

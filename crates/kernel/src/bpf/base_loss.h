@@ -48,17 +48,26 @@ static inline void base_loss_begin(struct base_loss *b, const struct rules *r, c
 	b->all = 0;
 }
 
-/* It is over. Few packets say little, so a count allows for more than it has found: half of all at most. */
+/*
+ * It is over. Few packets say little, so a count allows for more than it has found, half of all at most, and all of them
+ * leave no doubt of less.
+ */
 noinline int base_loss_judge(struct base_loss *b, const struct rules *r)
 {
-	u64 lost, allowed; /* packets, Q24 */
+	u64 lost, all, allowed, doubt, counts; /* packets, Q24 */
 
 	if (!b || !r)
 		return 0;
 	lost = min(b->lost, 1ull << 32) << 24;
+	all = min(b->all, 1ull << 33);
 	allowed = lost + mul_shr(r->losses_deviations, root_q(lost, 24), 24) + r->losses_unknown * r->losses_belief;
 	b->found[1] = b->found[0];
-	b->found[0] = clamp(allowed / max(min(b->all, 1ull << 33) + r->losses_belief, 1ull), 1ull, (u64)Q24 / 2);
+	b->found[0] = clamp(allowed / max(all + r->losses_belief, 1ull), 1ull, (u64)Q24 / 2);
+	counts = max(r->losses_counts, 1ull);
+	b->counted[0] += lost - b->counted[0] / counts;
+	b->counted[1] += (all << 24) - b->counted[1] / counts;
+	doubt = mul_shr(r->losses_deviations, root_q(b->counted[0], 24), 24);
+	b->certain = (b->counted[0] - min(doubt, b->counted[0])) / max((b->counted[1] >> 24) + r->losses_belief, 1ull);
 	return 0;
 }
 

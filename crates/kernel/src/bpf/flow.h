@@ -148,6 +148,8 @@ struct base_loss {
 	__u64 lost;		/* packets that it has counted since then, and all */
 	__u64 all;
 	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
+	__u64 counted[2];	/* packets lost, and all, of every count, the longer ago the less: Q24 */
+	__s64 certain;		/* share that those leave no doubt of */
 };
 
 /* What is lost over a long time. */

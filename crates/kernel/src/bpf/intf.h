@@ -105,6 +105,7 @@ struct rules {
 	__s64 losses_unknown;
 	__u64 losses_belief;	/* packets */
 	__s64 losses_deviations;
+	__u64 losses_counts;
 
 	__u64 crowd_average;
 	__s64 crowd_seen;

@@ -25,11 +25,15 @@ pub(super) struct BaseLoss {
     all: f64,
     /// Shares that the last two counts allow for; 1: not counted yet.
     found: [f64; 2],
+    /// Packets lost, and all, of every count, the longer ago the less.
+    counted: [f64; 2],
+    /// Share that those leave no doubt of.
+    certain: f64,
 }
 
 impl Default for BaseLoss {
     fn default() -> Self {
-        Self { average: 0.0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2] }
+        Self { average: 0.0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2], counted: [0.0; 2], certain: 0.0 }
     }
 }
 
@@ -69,10 +73,20 @@ impl BaseLoss {
         (self.lost, self.all) = (0.0, 0.0);
     }
 
-    /// It is over. Few packets say little, so a count allows for more than it has found.
+    /// It is over. Few packets say little, so a count allows for more than it has found, and all of them leave no doubt of
+    /// less.
     pub(super) fn judge(&mut self, rules: &LossRules) {
         let allowed = self.lost + rules.deviations * self.lost.sqrt() + rules.unknown * rules.belief;
         self.found = [(allowed / (self.all + rules.belief)).min(Self::MOST), self.found[0]];
+        let [lost, all] = self.counted.map(|sum| sum - sum / rules.counts);
+        self.counted = [lost + self.lost, all + self.all];
+        let [lost, all] = self.counted;
+        self.certain = (lost - rules.deviations * lost.sqrt()).max(0.0) / (all + rules.belief);
+    }
+
+    /// What the path loses by itself at least.
+    pub(super) fn certain(&self) -> f64 {
+        self.certain
     }
 
     /// The base loss as it is known. What nobody would count is nobody's.
@@ -181,6 +195,22 @@ mod tests {
         flow.count(0.0, 1e4);
         flow.count(0.0, 1e4);
         close(flow.base(), 0.5);
+    }
+
+    #[test]
+    fn what_all_counts_together_leave_no_doubt_of_is_certain() {
+        let mut flow = Flow::new();
+        assert_eq!(flow.base_loss.certain(), 0.0);
+        flow.count(8.0, 2.0);
+        assert_eq!(flow.base_loss.certain(), 0.0, "four of twenty may be chance");
+        let mut flow = Flow::new();
+        flow.count(950.0, 50.0);
+        // 100 of 2000, less twice its root; of as many again the first are worth four fifths.
+        close(flow.base_loss.certain(), (100.0 - 20.0) / 2050.0);
+        flow.count(950.0, 50.0);
+        close(flow.base_loss.certain(), (180.0 - 2.0 * 180.0_f64.sqrt()) / 3650.0);
+        (0..30).for_each(|_| flow.count(1000.0, 0.0));
+        assert_eq!(flow.base_loss.certain(), 0.0, "that was another path");
     }
 
     #[test]

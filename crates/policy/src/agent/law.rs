@@ -156,7 +156,7 @@ mod tests {
         let step = |rate: f64, queue: f64, loss: f64, average: f64| {
             let signals = Signals { loss, ..signals(rate, queue) };
             let excess = BaseLoss::of(average).excess(&rules.losses, rate);
-            let crowding = Crowd::of(average).crowding(&rules.crowd, rate);
+            let crowding = Crowd::of(average).crowding(&rules.crowd, rate, 0.0);
             let mut law = Law { excess, crowding, ..Law::default() };
             law.end_period(&rules, &signals, &ended(30.0), true);
             law.step(&rules, &signals, WINDOW)

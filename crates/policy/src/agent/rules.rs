@@ -108,8 +108,10 @@ pub struct LossRules {
     pub unknown: f64,
     /// Packets that this first guess is worth in each count.
     pub belief: f64,
-    /// Standard deviations by which a count allows for more loss than it has found.
+    /// Standard deviations by which a count allows for more loss than it has found, and less is certain.
     pub deviations: f64,
+    /// Counts after which one is worth a third (1/e, about) of the last in what is certain.
+    pub counts: f64,
 }
 
 /// By how much less is wanted where the backlogs that all want do not fit into the buffer.
@@ -117,7 +119,8 @@ pub struct LossRules {
 pub struct CrowdRules {
     /// Time constant in s of the average share of lost packets.
     pub average: f64,
-    /// That share beyond which there is a crowd: the most that a path of the domain loses at random.
+    /// That share beyond which there is a crowd, unless it is certain that the path loses more by itself: the most that one
+    /// of the domain loses at random.
     pub seen: f64,
     /// By what the wanted backlog is divided, beside 1, per unit of what is lost beyond that, at the reference rate and
     /// above. It grows with the root of the rate below, so that who has more yields more. So is the error that losses of a
@@ -368,6 +371,7 @@ impl Default for Rules {
                 unknown: 0.005,
                 belief: 50.0,
                 deviations: 2.0,
+                counts: 5.0,
             },
             crowd: CrowdRules { average: 10.0, seen: 0.02, gain: 250.0, steady: 0.005 },
             leap: LeapRules {
