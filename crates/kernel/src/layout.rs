@@ -99,6 +99,7 @@ fn rules(r: &Rules) -> intf::Rules {
         losses_belief: losses.belief as u64,
         losses_deviations: q24(losses.deviations),
         losses_counts: losses.counts as u64,
+        losses_unlike: q24(losses.unlike),
         crowd_average: nanos(crowd.average),
         crowd_seen: q24(crowd.seen),
         crowd_gain: q24(crowd.gain),

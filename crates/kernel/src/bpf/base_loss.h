@@ -44,17 +44,22 @@ noinline int base_loss_asks(const struct base_loss *b, const struct rules *r, co
 static inline void base_loss_begin(struct base_loss *b, const struct rules *r, const struct ended *e)
 {
 	b->from = e->now + e->srtt + r->losses_settle;
+	b->free[0] = b->lost - b->held[0];
+	b->free[1] = b->all - b->held[1];
+	b->held[0] = 0;
+	b->held[1] = 0;
 	b->lost = 0;
 	b->all = 0;
 }
 
 /*
  * It is over. Few packets say little, so a count allows for more than it has found, half of all at most, and all of them
- * leave no doubt of less.
+ * leave no doubt of less. What a path loses by itself is lost whether all hold back or not.
  */
 noinline int base_loss_judge(struct base_loss *b, const struct rules *r)
 {
 	u64 lost, all, allowed, doubt, counts; /* packets, Q24 */
+	s64 share, unlike = Q24;
 
 	if (!b || !r)
 		return 0;
@@ -63,11 +68,19 @@ noinline int base_loss_judge(struct base_loss *b, const struct rules *r)
 	allowed = lost + mul_shr(r->losses_deviations, root_q(lost, 24), 24) + r->losses_unknown * r->losses_belief;
 	b->found[1] = b->found[0];
 	b->found[0] = clamp(allowed / max(all + r->losses_belief, 1ull), 1ull, (u64)Q24 / 2);
+	b->held[0] = b->lost;
+	b->held[1] = b->all;
 	counts = max(r->losses_counts, 1ull);
 	b->counted[0] += lost - b->counted[0] / counts;
 	b->counted[1] += (all << 24) - b->counted[1] / counts;
 	doubt = mul_shr(r->losses_deviations, root_q(b->counted[0], 24), 24);
-	b->certain = (b->counted[0] - min(doubt, b->counted[0])) / max((b->counted[1] >> 24) + r->losses_belief, 1ull);
+	all = b->counted[1] >> 24;
+	if (b->free[1]) {
+		share = b->counted[0] / max(all, 1ull);
+		unlike = (s64)((min(b->free[0], 1ull << 32) << 24) / b->free[1]) - share;
+	}
+	share = (b->counted[0] - min(doubt, b->counted[0])) / max(all + r->losses_belief, 1ull);
+	b->certain = max(share - mul_q24(r->losses_unlike, unlike < 0 ? -unlike : unlike), 0ll);
 	return 0;
 }
 

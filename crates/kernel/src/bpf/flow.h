@@ -148,6 +148,8 @@ struct base_loss {
 	__u64 lost;		/* packets that it has counted since then, and all */
 	__u64 all;
 	__u64 found[2];		/* what the last two allow for; 0: not counted yet */
+	__u64 held[2];		/* packets lost, and all, when the last count was over, and from then to the next */
+	__u64 free[2];
 	__u64 counted[2];	/* packets lost, and all, of every count, the longer ago the less: Q24 */
 	__s64 certain;		/* share that those leave no doubt of */
 };
@@ -171,6 +173,7 @@ struct law {
 	__u64 level_known;
 	__s64 excess;		/* what losses beyond the base loss add to the law's error */
 	__s64 crowding;		/* how much it is one of a crowd: it wants the backlog over 1 and this */
+	__s64 certain;		/* share of packets that the path certainly loses by itself: no part of a burst */
 };
 
 /* The clock as a flow hears it. */

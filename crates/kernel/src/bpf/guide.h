@@ -282,7 +282,8 @@ noinline int guide_end_period(const struct policy *p, struct agent *a, const str
 	following = g->mode == MODE_FOLLOW;
 	g->average = followed(g->average, g->average + rise, e->length, r->drain_average);
 	g->law.excess = base_loss_excess(&g->base_loss, r, s->rate);
-	g->law.crowding = crowd_crowding(&g->crowd, r, s->rate, g->base_loss.certain);
+	g->law.certain = g->base_loss.certain;
+	g->law.crowding = crowd_crowding(&g->crowd, r, s->rate, g->law.certain);
 	base_loss_end_period(&g->base_loss, r, e, s->loss);
 	crowd_end_period(&g->crowd, r, e->length, s->loss);
 	if (e->used)

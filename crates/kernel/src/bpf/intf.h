@@ -106,6 +106,7 @@ struct rules {
 	__u64 losses_belief;	/* packets */
 	__s64 losses_deviations;
 	__u64 losses_counts;
+	__s64 losses_unlike;
 
 	__u64 crowd_average;
 	__s64 crowd_seen;

@@ -100,6 +100,12 @@ static inline u64 law_weighed(const struct law *l, u64 delay)
 	return min(mul_shr(min(delay, 64 * SECOND), law_divisor(l), 24), 64 * SECOND);
 }
 
+/* Share of a round trip's packets that was lost beyond what the path loses. */
+static inline s64 law_burst(const struct law *l, const struct signals *s)
+{
+	return s->burst - l->certain;
+}
+
 /* A period has ended in which the law was followed or not, and the window used. */
 noinline int law_end_period(struct law *l, const struct rules *r, const struct signals *s, const struct ended *e, int following)
 {
@@ -115,7 +121,7 @@ noinline int law_end_period(struct law *l, const struct rules *r, const struct s
 		l->level_known = 1;
 	}
 	/* Whether the window has outgrown the path is the question. */
-	idle = no_queue(r, s) && s->burst < LAW_BURST && l->excess <= r->losses_hurried;
+	idle = no_queue(r, s) && law_burst(l, s) < LAW_BURST && l->excess <= r->losses_hurried;
 	hurry_end_period(&l->hurry, r, ratio(min(e->length, 64 * SECOND), max(e->srtt, 1ull), 24), e->window, idle,
 			 s->loss > 0);
 	return 0;
@@ -159,8 +165,8 @@ static inline s64 law_step(const struct law *l, const struct rules *r, const str
 	step += mul_q24(r->fair, law_unfairness(l, r, s));
 	if (hurry)
 		step = hurry;
-	if (s->burst > LAW_BURST)
-		step += mul_q24(r->burst, ln_q(Q24 - min(s->burst, (s64)(Q24 * 0.95)), 24));
+	if (law_burst(l, s) > LAW_BURST)
+		step += mul_q24(r->burst, ln_q(Q24 - min(law_burst(l, s), (s64)(Q24 * 0.95)), 24));
 	return step;
 }
 

@@ -25,6 +25,9 @@ pub(super) struct BaseLoss {
     all: f64,
     /// Shares that the last two counts allow for; 1: not counted yet.
     found: [f64; 2],
+    /// Packets lost, and all, when the last count was over, and from then to the next: all 0, nothing yet.
+    held: [f64; 2],
+    free: [f64; 2],
     /// Packets lost, and all, of every count, the longer ago the less.
     counted: [f64; 2],
     /// Share that those leave no doubt of.
@@ -33,7 +36,17 @@ pub(super) struct BaseLoss {
 
 impl Default for BaseLoss {
     fn default() -> Self {
-        Self { average: 0.0, from: Nanos::MAX, lost: 0.0, all: 0.0, found: [1.0; 2], counted: [0.0; 2], certain: 0.0 }
+        Self {
+            average: 0.0,
+            from: Nanos::MAX,
+            lost: 0.0,
+            all: 0.0,
+            found: [1.0; 2],
+            held: [0.0; 2],
+            free: [0.0; 2],
+            counted: [0.0; 2],
+            certain: 0.0,
+        }
     }
 }
 
@@ -70,18 +83,23 @@ impl BaseLoss {
     /// A count begins: all hold back from now on.
     pub(super) fn begin(&mut self, rules: &LossRules, ended: &Ended) {
         self.from = ended.now + ended.srtt + rules.settle;
+        let [lost, all] = std::mem::take(&mut self.held);
+        self.free = [self.lost - lost, self.all - all];
         (self.lost, self.all) = (0.0, 0.0);
     }
 
     /// It is over. Few packets say little, so a count allows for more than it has found, and all of them leave no doubt of
-    /// less.
+    /// less. What a path loses by itself is lost whether all hold back or not.
     pub(super) fn judge(&mut self, rules: &LossRules) {
         let allowed = self.lost + rules.deviations * self.lost.sqrt() + rules.unknown * rules.belief;
         self.found = [(allowed / (self.all + rules.belief)).min(Self::MOST), self.found[0]];
         let [lost, all] = self.counted.map(|sum| sum - sum / rules.counts);
+        self.held = [self.lost, self.all];
         self.counted = [lost + self.lost, all + self.all];
-        let [lost, all] = self.counted;
-        self.certain = (lost - rules.deviations * lost.sqrt()).max(0.0) / (all + rules.belief);
+        let ([lost, all], [free, passed]) = (self.counted, self.free);
+        let unlike = if passed > 0.0 { (free / passed - lost / all.max(1.0)).abs() } else { 1.0 };
+        let certain = (lost - rules.deviations * lost.sqrt()) / (all + rules.belief);
+        self.certain = (certain - rules.unlike * unlike).max(0.0);
     }
 
     /// What the path loses by itself at least.
@@ -199,18 +217,28 @@ mod tests {
 
     #[test]
     fn what_all_counts_together_leave_no_doubt_of_is_certain() {
+        let counted = |flow: &mut Flow, acked: f64, lost: f64| {
+            flow.count(acked, lost);
+            flow.base_loss.certain()
+        };
+        // 100 of 2000 in each count, and a twentieth of what is sent between them.
         let mut flow = Flow::new();
-        assert_eq!(flow.base_loss.certain(), 0.0);
-        flow.count(8.0, 2.0);
-        assert_eq!(flow.base_loss.certain(), 0.0, "four of twenty may be chance");
-        let mut flow = Flow::new();
-        flow.count(950.0, 50.0);
-        // 100 of 2000, less twice its root; of as many again the first are worth four fifths.
-        close(flow.base_loss.certain(), (100.0 - 20.0) / 2050.0);
-        flow.count(950.0, 50.0);
-        close(flow.base_loss.certain(), (180.0 - 2.0 * 180.0_f64.sqrt()) / 3650.0);
-        (0..30).for_each(|_| flow.count(1000.0, 0.0));
-        assert_eq!(flow.base_loss.certain(), 0.0, "that was another path");
+        assert_eq!(counted(&mut flow, 950.0, 50.0), 0.0, "what is lost otherwise is not known");
+        flow.periods(60, 950.0, 50.0);
+        // Of as many again the first are worth four fifths.
+        let certain = (180.0 - 2.0 * 180.0_f64.sqrt()) / 3650.0;
+        close(counted(&mut flow, 950.0, 50.0), certain);
+        flow.periods(60, 940.0, 60.0);
+        let certain = (244.0 - 2.0 * 244.0_f64.sqrt()) / 4930.0;
+        close(counted(&mut flow, 950.0, 50.0), certain - 2.0 * 0.01);
+        flow.periods(60, 900.0, 100.0);
+        assert_eq!(counted(&mut flow, 950.0, 50.0), 0.0, "half of it is no accident");
+        flow.periods(60, 990.0, 10.0);
+        assert_eq!(counted(&mut flow, 950.0, 50.0), 0.0, "somebody came while all held back");
+        let mut slow = Flow::new();
+        slow.count(9.0, 1.0);
+        slow.periods(60, 9.0, 1.0);
+        assert_eq!(counted(&mut slow, 9.0, 1.0), 0.0, "two of twenty may be chance");
     }
 
     #[test]

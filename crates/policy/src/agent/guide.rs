@@ -186,7 +186,8 @@ impl Guide {
         self.average += rise * (seconds / self.rules.drain.average).min(1.0);
         let following = matches!(self.mode, Mode::Follow);
         self.law.excess = self.base_loss.excess(&self.rules.losses, signals.rate);
-        self.law.crowding = self.crowd.crowding(&self.rules.crowd, signals.rate, self.base_loss.certain());
+        self.law.certain = self.base_loss.certain();
+        self.law.crowding = self.crowd.crowding(&self.rules.crowd, signals.rate, self.law.certain);
         self.base_loss.end_period(&self.rules.losses, ended, signals.loss);
         self.crowd.end_period(&self.rules.crowd, length, signals.loss);
         if used {

@@ -64,6 +64,8 @@ pub(super) struct Law {
     pub(super) excess: f64,
     /// How much the flow is one of a crowd (`crowd`), from 0: it wants the backlog over 1 and this.
     pub(super) crowding: f64,
+    /// Share of packets that the path certainly loses by itself (`base_loss`): no part of a burst.
+    pub(super) certain: f64,
 }
 
 impl Law {
@@ -78,9 +80,14 @@ impl Law {
             level.loss += (loss - level.loss) * share;
         }
         // Whether the window has outgrown the path is the question.
-        let idle = no_queue(rules, signals) && signals.burst < BURST && self.excess <= rules.losses.hurried;
+        let idle = no_queue(rules, signals) && self.burst(signals) < BURST && self.excess <= rules.losses.hurried;
         let rounds = ended.length as f64 / ended.srtt.max(1) as f64;
         self.hurry.end_period(rules, rounds, ended.window, idle, signals.loss > 0.0);
+    }
+
+    /// Share of a round trip's packets that was lost beyond what the path loses.
+    fn burst(self, signals: &Signals) -> f64 {
+        signals.burst - self.certain
     }
 
     /// What the wanted backlog is divided by.
@@ -113,8 +120,9 @@ impl Law {
         if let Some(hurry) = self.hurry.step(rules, window) {
             step = hurry;
         }
-        if signals.burst > BURST {
-            step += rules.burst * libm::log(1.0 - signals.burst.min(0.95));
+        let burst = self.burst(signals);
+        if burst > BURST {
+            step += rules.burst * libm::log(1.0 - burst.min(0.95));
         }
         step
     }

@@ -112,6 +112,8 @@ pub struct LossRules {
     pub deviations: f64,
     /// Counts after which one is worth a third (1/e, about) of the last in what is certain.
     pub counts: f64,
+    /// What is taken from that for each unit by which the share lost between counts differs from theirs.
+    pub unlike: f64,
 }
 
 /// By how much less is wanted where the backlogs that all want do not fit into the buffer.
@@ -372,6 +374,7 @@ impl Default for Rules {
                 belief: 50.0,
                 deviations: 2.0,
                 counts: 5.0,
+                unlike: 2.0,
             },
             crowd: CrowdRules { average: 10.0, seen: 0.02, gain: 250.0, steady: 0.005 },
             leap: LeapRules {
