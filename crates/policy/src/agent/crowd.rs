@@ -3,8 +3,8 @@
 //! A full queue drops unevenly, so the losses of a round trip may take part of the law's error only, and all react alike;
 //! what is left of it makes each flow go on wanting what does not fit, and a quarter of all packets may be lost for good.
 //! Over many seconds all lose nearly the same share, more than a path of the domain loses at random, or than this one has
-//! certainly lost while all held back: the more that is, the less each wants. Wants that are divided still tell who has too much by all of the distance; losses that are subtracted
-//! leave little of it.
+//! certainly lost while all held back: the more that is, the less each wants. Wants that are divided still tell who has too
+//! much by all of the distance; losses that are subtracted leave little of it.
 
 use astraea_cc::Nanos;
 

@@ -271,7 +271,13 @@ mod tests {
     #[test]
     fn a_burst_of_losses_is_followed() {
         let rules = Rules::default();
-        let step = Law::default().step(&rules, &Signals { burst: 0.5, ..signals(1000.0, 0.0) }, WINDOW);
-        assert!((step - (rules.up + 0.5 * 0.5_f64.ln())).abs() < 1e-12);
+        let step = |burst: f64, certain: f64| {
+            let law = Law { certain, ..Law::default() };
+            law.step(&rules, &Signals { burst, ..signals(1000.0, 0.0) }, WINDOW) - rules.up
+        };
+        assert!((step(0.5, 0.0) - 0.5 * 0.5_f64.ln()).abs() < 1e-12);
+        assert!((step(0.5, 0.1) - 0.5 * 0.6_f64.ln()).abs() < 1e-12, "but for what the path loses by itself");
+        assert!(step(0.06, 0.0) < 0.0);
+        assert_eq!(step(0.14, 0.1), 0.0, "no burst beside that");
     }
 }
