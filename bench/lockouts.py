@@ -12,12 +12,12 @@ import argparse
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+import arguments
 import numpy as np
 import policy_measures as measures
 from policy_settings import Setting
 
-from astraea.errors import UserError
-from astraea.eval import metrics, registry
+from astraea.eval import metrics
 from astraea.eval.measured import trial_data
 
 TRIALS = 60
@@ -82,10 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.jobs < 1:
         parser.error("--jobs: expected at least 1")
-    try:
-        registry.scheme(options.scheme)
-    except UserError as error:
-        parser.error(str(error))
+    arguments.scheme(parser, options.scheme)
     with ProcessPoolExecutor(options.jobs) as pool:
         for starts in STARTS:
             found = np.array(list(pool.map(partial(trial, cc=options.scheme), settings(starts))))

@@ -52,12 +52,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import arguments
 import policy_measures as measures
 import policy_settings as settings
 
 from astraea import _native
-from astraea.errors import UserError
-from astraea.eval import registry
 
 
 def main() -> int:
@@ -83,12 +82,7 @@ def main() -> int:
         parser.error("--seed-offset and --jobs: expected at least 0 and 1")
     if not 0 <= options.clock_error <= 60:
         parser.error("--clock-error: expected 0 to 60 s")
-    try:
-        schemes = registry.split([options.schemes])
-        for scheme in schemes:
-            registry.scheme(scheme)
-    except UserError as error:
-        parser.error(str(error))
+    schemes = arguments.schemes(parser, options.schemes)
     written = {
         "astraea_version": _native.__version__,
         "seed_offset": options.seed_offset,

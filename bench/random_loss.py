@@ -11,11 +11,11 @@ import argparse
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+import arguments
 import policy_measures as measures
 from policy_settings import Setting
 
-from astraea.errors import UserError
-from astraea.eval import metrics, registry
+from astraea.eval import metrics
 from astraea.eval.measured import trial_data
 
 LINKS = [(rate, rtt) for rate in (20, 100, 500) for rtt in (20, 80)]
@@ -51,12 +51,7 @@ def main() -> None:
         parser.error("--jobs: expected at least 1")
     if not all(0 <= loss <= 50 for loss in options.loss):
         parser.error("--loss: expected 0 to 50")
-    try:
-        schemes = registry.split([options.schemes])
-        for scheme in schemes:
-            registry.scheme(scheme)
-    except UserError as error:
-        parser.error(str(error))
+    schemes = arguments.schemes(parser, options.schemes)
     print("| scheme | lost, % | flows | " + " | ".join(f"{rate} Mbit/s, {rtt} ms" for rate, rtt in LINKS) + " |")
     print("| --- " * (3 + len(LINKS)) + "|")
     with ProcessPoolExecutor(options.jobs) as pool:

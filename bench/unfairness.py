@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+import arguments
 import numpy as np
 import policy_measures as measures
 import policy_settings as settings
 from ceiling import seconds
 
-from astraea.errors import UserError
-from astraea.eval import registry
 from astraea.eval.data import Floats, Mask, TrialData, alive
 from astraea.eval.measured import trial_data
 from astraea.eval.metrics import JAIN_NS
@@ -139,10 +138,7 @@ def main() -> None:
     options = parser.parse_args()
     if min(options.seed_offset) < 0 or options.jobs < 1:
         parser.error("--seed-offset and --jobs: expected at least 0 and 1")
-    try:
-        registry.scheme(options.scheme)
-    except UserError as error:
-        parser.error(str(error))
+    arguments.scheme(parser, options.scheme)
     work = [setting for offset in options.seed_offset for setting in settings.GROUPS[options.group](offset)]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = [each for each in pool.map(partial(parts, scheme=options.scheme), work, chunksize=4) if each]
